@@ -4,12 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NAMESPACE } from '../e2e/workload.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import { Bed, NODES } from './bed.ts';
-import { whileConnected } from './clients.ts';
+import { type Seen, type StoryOptions, whileConnected } from './clients.ts';
+import { type Change, FAULTS, type Fault, NO_NETNS, TAKEN_PORT } from './faults.ts';
 import { long } from './long.ts';
-import { type PodView, Release, SURGE, type Values } from './release.ts';
-
-const TAKEN_PORT = 17_777;
-const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
+import { ONE_AT_A_TIME, type PodView, Release, SURGE, type Values } from './release.ts';
 
 let bed: Bed;
 let release: Release;
@@ -23,164 +21,136 @@ beforeAll(async () => {
   holders = await Promise.all(
     NODES.map((node) => NetnsServer.start(node, 'silent', '0.0.0.0', `${TAKEN_PORT}`)),
   );
-  await release.install(SURGE);
-  await release.untilPublished('alpha');
-  await release.untilPublished('beta', 1);
+  await installed(SURGE);
 });
 afterAll(async () => {
   for (const each of holders) await each.stop();
   await bed?.stop();
 });
 
-/** Values for Helm, or a patch of the Pod template for what the chart does not offer. */
-type Fault =
-  | { readonly values: Values }
-  | { readonly podSpec: object; readonly prepare?: () => Promise<unknown> };
-
-interface Row {
-  readonly title: string;
-  readonly fault: Fault;
-  /** In the report of `isthmus doctor` inside the new Pod, or in its log if its container does not stay up. */
-  readonly doctor?: RegExp;
-  readonly log?: RegExp;
-  readonly short?: boolean;
+async function installed(values: Values): Promise<void> {
+  await release.install(values);
+  await release.untilOldPodsAreGone();
+  await release.untilPublished('alpha');
+  await release.untilPublished('beta', 1);
 }
 
-const container = (change: object): object => ({ containers: [{ name: 'isthmus', ...change }] });
-const secret = (name: string, token: string): Promise<unknown> =>
-  bed.kubectl(
-    '-n',
-    NAMESPACE,
-    'create',
-    'secret',
-    'generic',
-    name,
-    `--from-literal=token=${token}`,
-    `--from-literal=namespace=${NAMESPACE}`,
-    `--from-literal=ca.crt=${bed.management.controlPlane.ca}`,
-  );
-
-const ROWS: readonly Row[] = [
-  {
-    title: 'a token that the API server rejects',
-    fault: {
-      prepare: () => secret('wrong-token', 'not-a-token'),
-      podSpec: {
-        volumes: [{ name: 'credentials', secret: { secretName: 'wrong-token' } }],
-        ...container({ volumeMounts: [{ name: 'credentials', mountPath: TOKEN_DIRECTORY, readOnly: true }] }),
-      },
-    },
-    doctor: /^problem +login/m,
-    short: true,
-  },
-  {
-    title: 'a flag that does not exist',
-    fault: { values: { extraArgs: ['--no-such-flag'] } },
-    log: /--no-such-flag/,
-    short: true,
-  },
-  {
-    title: 'an account without a needed right',
-    fault: {
-      prepare: async () => {
-        await bed.kubectl('-n', NAMESPACE, 'create', 'serviceaccount', 'weak');
-        await bed.kubectl(
-          '-n',
-          NAMESPACE,
-          'create',
-          'role',
-          'weak',
-          '--verb=list,watch',
-          '--resource=openstackclusters',
-        );
-        await bed.kubectl(
-          '-n',
-          NAMESPACE,
-          'create',
-          'rolebinding',
-          'weak',
-          '--role=weak',
-          `--serviceaccount=${NAMESPACE}:weak`,
-        );
-      },
-      podSpec: { serviceAccountName: 'weak' },
-    },
-    doctor: /^problem +rights/m,
-  },
-  {
-    title: 'an API server that does not answer',
-    fault: { values: { apiServer: { host: '10.250.0.99', port: 6443 } } },
-    doctor: /^problem +api .*10\.250\.0\.99/m,
-  },
-  {
-    title: 'an image that crashes',
-    fault: { values: { image: { tag: 'crash' } } },
-    log: /crashes on purpose/,
-  },
-  {
-    title: 'a port that another program uses',
-    fault: { values: { listen: { port: TAKEN_PORT } } },
-    log: new RegExp(`${TAKEN_PORT}`),
-  },
-];
-
-async function rollOut(fault: Fault): Promise<void> {
-  if ('values' in fault) return release.upgrade({ ...SURGE, ...fault.values });
-  await fault.prepare?.();
-  const patch = JSON.stringify({ spec: { template: { spec: fault.podSpec } } });
+async function rollOut(change: Change, values: Values): Promise<void> {
+  if ('values' in change) return release.upgrade({ ...values, ...change.values });
+  await change.prepare?.(bed);
+  const patch = JSON.stringify({ spec: { template: { spec: change.podSpec } } });
   await bed.kubectl('-n', NAMESPACE, 'patch', 'daemonset', 'isthmus', '--type=strategic', '-p', patch);
 }
 
-async function takeBack(fault: Fault): Promise<void> {
-  if ('values' in fault) await bed.helm('rollback', 'isthmus');
-  else await bed.kubectl('-n', NAMESPACE, 'rollout', 'undo', 'daemonset/isthmus');
-  await release.until('only healthy Pods of the old template are left', async () => {
-    const pods = await release.pods();
-    return pods.length === NODES.length && pods.every((each) => each.ready && !each.terminating);
-  });
+/** Clients connect to the clusters while this change is rolled out and `act` runs. Then the change is taken back. */
+async function whileRolledOut<Name extends string>(
+  { change }: Fault,
+  values: Values,
+  options: StoryOptions<Name>,
+  act: (before: readonly PodView[]) => Promise<void>,
+): Promise<Readonly<Record<Name, Seen>>> {
+  try {
+    return await whileConnected(bed, options, async () => {
+      const before = await release.pods();
+      await rollOut(change, values);
+      await act(before);
+    });
+  } finally {
+    if ('values' in change) await bed.helm('rollback', 'isthmus');
+    else await bed.kubectl('-n', NAMESPACE, 'rollout', 'undo', 'daemonset/isthmus');
+    // The Pods that the rollout did not touch keep the number of their template.
+    await release.until('only healthy Pods are left', async () => {
+      const pods = await release.pods();
+      return pods.length === NODES.length && pods.every(({ ready, terminating }) => ready && !terminating);
+    });
+  }
 }
 
-/** The new Pod, once the kubelet has found it not ready, or has started it again. */
+/** More probes than a new Pod needs: it waits ten seconds at most for its first health checks. */
+const FAILED_PROBES = 3;
+
+/** The new Pod, once the kubelet has found it not ready again and again, or has started it again. */
 async function failedPod(before: readonly PodView[]): Promise<PodView> {
   let found: PodView | undefined;
   await release.until('the new Pod is seen to fail', async () => {
     found = (await release.pods()).find(({ name }) => before.every((old) => old.name !== name));
     if (found === undefined || found.ready) return false;
-    const events = await release.eventsOn('Pod', found.name);
-    return found.restarts > 0 || events.some((each) => each.startsWith('Readiness probe failed'));
+    const failures = (await release.eventsOn('Pod', found.name)).filter((each) =>
+      each.startsWith('Readiness probe failed'),
+    );
+    return found.restarts > 0 || failures.length >= FAILED_PROBES;
   });
   return found as PodView;
 }
 
-for (const { title, fault, doctor, log, short = false } of ROWS)
-  (short ? test : long)(`a rollout stops at the first node: ${title}`, async () => {
-    const before = await release.pods();
-    const story = async () => {
-      await rollOut(fault);
-      const failed = await failedPod(before);
-      if (log !== undefined)
-        await release.until(`the log says ${log}`, async () => log.test(await release.lastLog(failed.name)));
-      if (doctor !== undefined) {
-        const { code, text } = await release.execIn(failed.name, 'doctor');
-        expect(text).toMatch(doctor);
-        expect(code).not.toBe(0);
-      }
-      const status = bed.kubectl('-n', NAMESPACE, 'rollout', 'status', 'daemonset/isthmus', '--timeout=1s');
-      await expect(status).rejects.toThrow('timed out');
-      const now = await release.pods();
-      expect(now.map(({ name }) => name).sort()).toEqual([failed, ...before].map(({ name }) => name).sort());
-      for (const { name } of before)
-        expect(now.find((each) => each.name === name)).toMatchObject({
-          ready: true,
-          terminating: false,
-          restarts: 0,
-        });
-    };
-    const done = story();
-    const both = await Promise.all([
-      whileConnected(bed, 'alpha', `${title}, two nodes`, () => done),
-      whileConnected(bed, 'beta', `${title}, one node`, () => done),
-    ]);
-    for (const seen of both) expect(seen).toMatchObject({ failed: {}, cut: 0 });
-    await takeBack(fault);
+/** The Pod that does not become ready. An operator can read its cause. */
+async function explainedPod({ log, doctor }: Fault, before: readonly PodView[]): Promise<PodView> {
+  const failed = await failedPod(before);
+  if (log !== undefined)
+    await release.until(`the log says ${log}`, async () => log.test(await release.lastLog(failed.name)));
+  if (doctor !== undefined) {
+    const { code, text } = await release.execIn(failed.name, 'doctor');
+    expect(text).toMatch(doctor);
+    expect(code).not.toBe(0);
+  }
+  return failed;
+}
+
+/** The DaemonSet controller has decided with the newest template, and shows these numbers. */
+async function daemonSetShows(numbers: object): Promise<void> {
+  const { metadata, status } = await release.daemonSet();
+  // The API server omits a number that is 0.
+  expect({ updatedNumberScheduled: 0, numberUnavailable: 0, ...status }).toMatchObject({
+    observedGeneration: metadata.generation,
+    desiredNumberScheduled: NODES.length,
+    ...numbers,
   });
+}
+
+/** These Pods, and no others, are beside the one that failed. */
+async function onlyTheseServe(pods: readonly PodView[], failed: PodView): Promise<void> {
+  const now = await release.pods();
+  expect(now.map(({ name }) => name).sort()).toEqual([failed, ...pods].map(({ name }) => name).sort());
+  expect(now.find(({ name }) => name === failed.name)?.ready).toBe(false);
+  for (const { name } of pods)
+    expect(now.find((each) => each.name === name)).toMatchObject({
+      ready: true,
+      terminating: false,
+      restarts: 0,
+    });
+}
+
+/** With a surge each node keeps its old Pod. The DaemonSet counts the oldest Pod of a node only. */
+async function stopsBesideTheOldPod(fault: Fault, story: string, values: Values): Promise<void> {
+  const options = { story, clusters: ['alpha', 'beta'] } as const;
+  const seen = await whileRolledOut(fault, values, options, async (before) => {
+    const failed = await explainedPod(fault, before);
+    const [updatedNumberScheduled, numberReady, numberUnavailable] = [0, NODES.length, 0];
+    await daemonSetShows({ updatedNumberScheduled, numberReady, numberUnavailable });
+    await onlyTheseServe(before, failed);
+  });
+  for (const each of Object.values(seen)) expect(each).toMatchObject({ failed: {}, cut: 0 });
+}
+
+for (const fault of FAULTS)
+  (fault.short ? test : long)(`a rollout stops at the first node: ${fault.title}`, () =>
+    stopsBesideTheOldPod(fault, fault.title, SURGE),
+  );
+
+long(`on the network of the Pods a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
+  const values = { hostNetwork: false };
+  await installed(values);
+  await stopsBesideTheOldPod(NO_NETNS, `on the network of the Pods: ${NO_NETNS.title}`, values);
+});
+
+long(`one node at a time, a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
+  await installed(ONE_AT_A_TIME);
+  const options = { story: `one node at a time: ${NO_NETNS.title}`, clusters: ['alpha'] } as const;
+  const { alpha } = await whileRolledOut(NO_NETNS, ONE_AT_A_TIME, options, async (before) => {
+    const failed = await explainedPod(NO_NETNS, before);
+    await daemonSetShows({ updatedNumberScheduled: 1, numberReady: 1, numberUnavailable: 1 });
+    const untouched = before.filter(({ node }) => node !== failed.node);
+    await onlyTheseServe(untouched, failed);
+  });
+  expect(alpha.failed).toEqual({});
+});

@@ -17,6 +17,8 @@ export interface Seen {
   /** Long connections that ended, of those that were open. */
   readonly cut: number;
   readonly long: number;
+  /** When the first long connection ended, in milliseconds since 1970; null: none did. */
+  readonly firstCutMs: number | null;
 }
 
 /** New connections to one cluster, one every 50 ms, and four that stay open with a request each second. */
@@ -44,7 +46,7 @@ export class Clients {
   async finish(story: string): Promise<Seen> {
     await this.#new.finish();
     await this.#long.finish();
-    const seen = summary(this.#new.tries, this.#long.failures.length);
+    const seen = summary(this.#new.tries, this.#long.failures);
     console.log(`${story}: ${inWords(seen)}`);
     return seen;
   }
@@ -56,7 +58,7 @@ export class Clients {
   }
 }
 
-function summary(tries: readonly Try[], cut: number): Seen {
+function summary(tries: readonly Try[], cuts: readonly Try[]): Seen {
   const failures = tries.filter(({ ok }) => !ok);
   const failed: Record<string, number> = {};
   for (const { error = 'wrong answer' } of failures) failed[error] = (failed[error] ?? 0) + 1;
@@ -68,8 +70,9 @@ function summary(tries: readonly Try[], cut: number): Seen {
     failed,
     outageSeconds: failures.length === 0 ? 0 : (last - first) / 1000,
     slowestSeconds: slowest / 1000,
-    cut,
+    cut: cuts.length,
     long: LONG,
+    firstCutMs: cuts.length === 0 ? null : Math.min(...cuts.map(({ at }) => at)),
   };
 }
 
@@ -79,20 +82,33 @@ function inWords({ connections, failed, outageSeconds, slowestSeconds, cut, long
   return `${connections} new connections, ${lost}, slowest ${slowestSeconds.toFixed(1)} s; ${cut} cuts of ${long} long ones`;
 }
 
-/** Runs a story while clients connect to a cluster, and returns what they saw. */
-export async function whileConnected(
+export interface StoryOptions<Name extends string> {
+  /** Its title in the output. */
+  readonly story: string;
+  readonly clusters: readonly Name[];
+  /** Clients are served again after it; true by default. */
+  readonly servedAfter?: boolean;
+}
+
+/** Runs a story while clients connect to these clusters. It begins when all of them are served. Returns what the clients of each one saw. */
+export async function whileConnected<Name extends string>(
   bed: Bed,
-  cluster: string,
-  story: string,
-  act: () => Promise<void>,
-): Promise<Seen> {
-  const clients = new Clients(bed.client, await bed.proxiedKubeconfig(cluster));
+  { story, clusters, servedAfter = true }: StoryOptions<Name>,
+  act: () => Promise<unknown>,
+): Promise<Readonly<Record<Name, Seen>>> {
+  const all = new Map<Name, Clients>();
+  const each = <T>(use: (clients: Clients, name: Name) => Promise<T>): Promise<T[]> =>
+    Promise.all([...all].map(([name, clients]) => use(clients, name)));
   try {
-    await clients.served();
+    for (const name of clusters) all.set(name, new Clients(bed.client, await bed.proxiedKubeconfig(name)));
+    await each((clients) => clients.served());
     await act();
-    await clients.more(20);
-    return await clients.finish(story);
+    if (servedAfter) await each((clients) => clients.more(20));
+    const seen = await each(
+      async (clients, name) => [name, await clients.finish(`${story}, ${name}`)] as const,
+    );
+    return Object.fromEntries(seen) as Record<Name, Seen>;
   } finally {
-    await clients.stop();
+    await each((clients) => clients.stop());
   }
 }

@@ -1,10 +1,10 @@
 // The installation of docs/how-to/install/kubernetes.md on real nodes: Helm, the commands that follow, and the variants of the Pods.
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NAMESPACE } from '../e2e/workload.ts';
-import { Bed, NODES } from './bed.ts';
+import { Bed, NODES, type NodeName } from './bed.ts';
 import { Clients, whileConnected } from './clients.ts';
 import { long } from './long.ts';
 import { Release } from './release.ts';
@@ -40,11 +40,12 @@ async function clientIsAnswered(): Promise<void> {
 }
 
 async function clientsAreServed(story: string): Promise<void> {
-  expect(await whileConnected(bed, 'alpha', story, async () => {})).toMatchObject({ failed: {}, cut: 0 });
+  const { alpha } = await whileConnected(bed, { story, clusters: ['alpha'] }, async () => {});
+  expect(alpha).toMatchObject({ failed: {}, cut: 0 });
 }
 
 /** Lines of /proc/<pid>/status of the program on a node. */
-async function processOf(node: (typeof NODES)[number]): Promise<Record<string, string>> {
+async function processOf(node: NodeName): Promise<Record<string, string>> {
   const { machine } = bed.node(node);
   const pid = await machine.run('pgrep', '--oldest', '--full', 'isthmus.* run');
   const text = await machine.run('cat', `/proc/${pid}/status`);
@@ -95,15 +96,42 @@ test('the container has SYS_ADMIN, no way to more privileges, and a seccomp filt
     });
 });
 
-long('our own seccomp profile in the directory of the kubelet is enough', async () => {
-  for (const node of NODES)
-    copyFileSync(PROFILE, join(bed.node(node).machine.disk, 'lib', 'kubelet', 'seccomp', 'isthmus.json'));
-  await release.upgrade({ seccomp: { type: 'Localhost' } });
-  await release.untilRolledOut();
-  expect(await processOf('net-1')).toMatchObject({ NoNewPrivs: '1', Seccomp: '2' });
-  await doctorFindsNothing();
-  await clientsAreServed('our own seccomp profile');
-});
+/** A seccomp profile. The runtime omits a second value of 0. */
+const parsed = (json: string): unknown =>
+  JSON.parse(json, (key, value) => (key === 'valueTwo' && value === 0 ? undefined : value));
+
+/** The profile that the runtime has given to the container of a node. */
+async function seccompOf(node: NodeName): Promise<unknown> {
+  const { container } = await release.pod(node);
+  const file = `/run/containerd/io.containerd.runtime.v2.task/k8s.io/${container}/config.json`;
+  const { linux } = parsed(await bed.node(node).machine.run('cat', file)) as { linux: { seccomp: unknown } };
+  return linux.seccomp;
+}
+
+/** The error of a call that RuntimeDefault allows and our profile does not. The path does not allow it either, with another error. */
+async function symlinkError(node: NodeName): Promise<string> {
+  const { name } = await release.pod(node);
+  const program = "try { fs.symlinkSync('a', '/proc/a') } catch ({ code }) { console.log(code) }";
+  return (await release.runIn(name, 'node', '--eval', program)).text.trim();
+}
+
+long(
+  'our own seccomp profile in the directory of the kubelet is in force on each node, and is enough',
+  async () => {
+    for (const node of NODES) expect(await symlinkError(node)).not.toBe('ENOSYS');
+    for (const node of NODES)
+      copyFileSync(PROFILE, join(bed.node(node).machine.disk, 'lib', 'kubelet', 'seccomp', 'isthmus.json'));
+    await release.upgrade({ seccomp: { type: 'Localhost' } });
+    await release.untilRolledOut();
+    for (const node of NODES) {
+      expect(await processOf(node)).toMatchObject({ NoNewPrivs: '1', Seccomp: '2' });
+      expect(await seccompOf(node)).toEqual(parsed(readFileSync(PROFILE, 'utf8')));
+      expect(await symlinkError(node)).toBe('ENOSYS');
+    }
+    await doctorFindsNothing();
+    await clientsAreServed('our own seccomp profile');
+  },
+);
 
 long(
   'on the network of the Pods the slices contain addresses of the Pods, and clients are served',

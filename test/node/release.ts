@@ -33,6 +33,8 @@ export interface PodView {
   /** Why the container does not run, such as CrashLoopBackOff. */
   readonly reason: string;
   readonly created: string;
+  /** The id of the container at its runtime. */
+  readonly container: string;
 }
 
 export interface Answer {
@@ -96,6 +98,7 @@ export class Release {
           container?.lastState?.terminated?.reason ??
           '') as string,
         created: metadata.creationTimestamp as string,
+        container: (container?.containerID ?? '').replace('containerd://', '') as string,
       };
     });
     return views.sort((left, right) => right.created.localeCompare(left.created));
@@ -150,14 +153,16 @@ export class Release {
     });
   }
 
-  /** Waits until the condition holds. A failure shows the Pods, and what the kubelets say about them. */
+  /** Waits until the condition holds. A failure shows the Pods, what the kubelets say about them, and the logs of those that are not ready. */
   async until(what: string, condition: () => Promise<boolean>, milliseconds?: number): Promise<void> {
     try {
       await this.#bed.until(what, condition, milliseconds);
     } catch (error) {
-      const pods = (await this.pods()).map((each) => JSON.stringify(each)).join('\n');
-      const events = (await this.eventsOn('Pod')).slice(-8).join('\n');
-      throw new Error(`${(error as Error).message}\n${pods}\n${events}`);
+      const pods = await this.pods();
+      const logs = pods.filter(({ ready }) => !ready).map(({ name }) => this.lastLog(name));
+      const lines = [...pods.map((each) => JSON.stringify(each)), ...(await this.eventsOn('Pod')).slice(-8)];
+      for (const log of await Promise.all(logs)) lines.push(...log.trimEnd().split('\n').slice(-8));
+      throw new Error(`${(error as Error).message}\n${lines.join('\n')}`);
     }
   }
 
@@ -167,13 +172,18 @@ export class Release {
     return this.execIn(pod.name, ...args);
   }
 
-  async execIn(pod: string, ...args: readonly string[]): Promise<Answer> {
-    const [command, all] = componentCommand('kubectl', [
+  execIn(pod: string, ...args: readonly string[]): Promise<Answer> {
+    return this.runIn(pod, 'isthmus', ...args);
+  }
+
+  /** Any command inside a Pod. */
+  async runIn(pod: string, ...command: readonly string[]): Promise<Answer> {
+    const [kubectl, all] = componentCommand('kubectl', [
       ...[`--kubeconfig=${this.#bed.management.kubeconfigFile}`, '-n', NAMESPACE],
-      ...['exec', pod, '--', 'isthmus', ...args],
+      ...['exec', pod, '--', ...command],
     ]);
     try {
-      const { stdout } = await promisify(execFile)(command, all, { timeout: 60_000 });
+      const { stdout } = await promisify(execFile)(kubectl, all, { timeout: 60_000 });
       return { code: 0, text: stdout };
     } catch (error) {
       const { code, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
@@ -181,7 +191,7 @@ export class Release {
     }
   }
 
-  /** Messages of the Events on objects of this kind, or on one of them. */
+  /** Messages of the Events on objects of this kind, or on one of them. A message that came again is there again. */
   async eventsOn(kind: string, name?: string): Promise<string[]> {
     const fields = [
       `involvedObject.kind=${kind}`,
@@ -189,7 +199,8 @@ export class Release {
     ];
     const only = ['--field-selector', fields.join(',')];
     const text = await this.#bed.kubectl('-n', NAMESPACE, 'get', 'events', ...only, '-o', 'json');
-    return JSON.parse(text).items.map(({ message }: { message: string }) => message);
+    const items = JSON.parse(text).items as { message: string; count?: number }[];
+    return items.flatMap(({ message, count }) => Array<string>(count ?? 1).fill(message));
   }
 
   /** The log of a Pod's container, or of the one before it if the newest has not written yet. */

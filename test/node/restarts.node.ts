@@ -1,13 +1,20 @@
 // What stops and starts again on a node while clients connect: kubelet, containerd, the Pod, the program, the node itself. Two nodes reach
 // alpha, and net-1 alone reaches beta. Where the documentation promises nothing, the story prints what the clients of beta saw.
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Lines } from '../e2e/client.ts';
 import { NAMESPACE } from '../e2e/workload.ts';
+import type { FloodOptions } from '../support/flood.ts';
 import { ip } from '../support/network/netns.ts';
 import { Bed, NODES, type NodeName } from './bed.ts';
 import { type Seen, whileConnected } from './clients.ts';
 import { long } from './long.ts';
 import { type PodView, Release, SURGE } from './release.ts';
+
+const FLOOD_PROGRAM = fileURLToPath(new URL('../support/flood-main.ts', import.meta.url));
+/** As in test/attacks/health-flood.test.ts. It comes from 127.1.0.1 of the node, and the probes from the node's address. */
+const FLOOD = { connections: 1000, sources: 1, begin: '', trickle: '', reads: true };
 
 let bed: Bed;
 let release: Release;
@@ -28,18 +35,8 @@ async function published(): Promise<void> {
 }
 
 /** What the clients of both clusters saw. */
-async function seenDuring(title: string, act: () => Promise<void>): Promise<{ alpha: Seen; beta: Seen }> {
-  let done: Promise<void> | null = null;
-  const once = () => {
-    done ??= act();
-    return done;
-  };
-  const [alpha, beta] = await Promise.all([
-    whileConnected(bed, 'alpha', `${title}, two nodes`, once),
-    whileConnected(bed, 'beta', `${title}, one node`, once),
-  ]);
-  return { alpha, beta };
-}
+const seenDuring = (story: string, act: () => Promise<void>): Promise<{ alpha: Seen; beta: Seen }> =>
+  whileConnected(bed, { story, clusters: ['alpha', 'beta'] }, act);
 
 const NOTHING_LOST = { failed: {}, cut: 0 };
 
@@ -123,6 +120,54 @@ long('a program that is killed at its memory limit starts again', async () => {
   expect(seen.alpha.outageSeconds).toBeLessThan(30);
 });
 
+long(
+  'a flood of the health port under the limits of the chart does not make the kubelet restart the Pod',
+  async () => {
+    const { machine } = bed.node('net-1');
+    const before = await release.pod('net-1');
+    const { spec } = await release.daemonSet();
+    const [{ livenessProbe, resources }] = spec.template.spec.containers;
+    const { periodSeconds, failureThreshold, timeoutSeconds, httpGet } = livenessProbe;
+    expect(resources.limits).toEqual({ memory: '512Mi' });
+    const endMs = (periodSeconds * (failureThreshold + 1) + timeoutSeconds) * 1000;
+    const evicted = async () => {
+      const text = await machine.run('curl', '-s', `http://127.0.0.1:${httpGet.port}/metrics`);
+      return Number(/^isthmus_admin_connections_evicted_total\{port="health"\} (\d+)$/m.exec(text)?.[1]);
+    };
+    let count = 0;
+    const notReady: PodView[] = [];
+    const seen = await seenDuring(`${FLOOD.connections} silent connections to the health port`, async () => {
+      const options: FloodOptions = { ...FLOOD, port: httpGet.port };
+      const inside = ['netns', 'exec', 'net-1', process.execPath, FLOOD_PROGRAM, JSON.stringify(options)];
+      const flood = new Lines('ip', inside);
+      try {
+        await flood.heard((line) => line === 'open');
+        const from = performance.now();
+        await release.until(
+          'the window of the liveness probe has passed',
+          async () => {
+            const pod = await release.pod('net-1');
+            if (!pod.ready) notReady.push(pod);
+            return performance.now() - from > endMs;
+          },
+          2 * endMs,
+        );
+        count = await evicted();
+      } finally {
+        await flood.stop();
+      }
+    });
+    const failures = (await release.eventsOn('Pod', before.name)).filter((each) =>
+      each.startsWith('Liveness probe failed'),
+    );
+    console.log(`flood for ${endMs / 1000} s: ${count} evictions, ${failures.length} failed liveness probes`);
+    expect(count).toBeGreaterThan(FLOOD.connections);
+    expect(notReady).toEqual([]);
+    expect(seen).toMatchObject({ alpha: NOTHING_LOST, beta: NOTHING_LOST });
+    await isUntouched(before);
+  },
+);
+
 long('a rewritten token is used without a restart', async () => {
   const { machine } = bed.node('net-1');
   const before = await release.pod('net-1');
@@ -160,7 +205,7 @@ long(
     const { machine, runtime, kubelet } = bed.node('net-1');
     const [alpha, beta] = [bed.workloads.get('alpha'), bed.workloads.get('beta')];
     if (alpha === undefined || beta === undefined) throw new Error('no workloads');
-    const seen = await whileConnected(bed, 'alpha', 'node without power for a while, two nodes', async () => {
+    const seen = await seenDuring('node without power for a while', async () => {
       ip('-n', 'net-1', 'link', 'set', 'eth0', 'down');
       await machine.crash();
       for (const each of [alpha, beta]) bed.detach(each, 'net-1');
@@ -179,8 +224,11 @@ long(
       for (const each of [alpha, beta]) bed.attach(each, 'net-1');
       await published();
     });
-    expect(seen.outageSeconds).toBeLessThan(60);
-    const after = await whileConnected(bed, 'beta', 'after the boot, one node', async () => {});
-    expect(after).toMatchObject(NOTHING_LOST);
+    expect(seen.alpha.outageSeconds).toBeLessThan(60);
+    // No other node reaches beta, so its clients wait for the boot.
+    expect(seen.beta.failed).not.toEqual({});
+    console.log(`beta was not reachable for ${seen.beta.outageSeconds.toFixed(1)} s`);
+    const after = await seenDuring('after the boot', async () => {});
+    expect(after).toMatchObject({ alpha: NOTHING_LOST, beta: NOTHING_LOST });
   },
 );
