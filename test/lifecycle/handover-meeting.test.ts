@@ -220,7 +220,7 @@ describe('a successor that takes the sockets and hangs', () => {
   test('is dismissed after the start limit, and the next successor is served', async () => {
     const { running, log, told, released } = await service(LIMIT_MS);
     await hanging();
-    await isTold(log, /has our sockets, and starts/);
+    await isTold(log, /successor starting with our sockets/);
     await expect(ask()).rejects.toThrow('another successor was faster');
     await isTold(
       log,
@@ -239,7 +239,7 @@ describe('a successor that takes the sockets and hangs', () => {
     const first = await hanging();
     await isTold(log, /did not come to serve/);
     const next = await hanging();
-    await isTold(log, /has our sockets, and starts/, 2);
+    await isTold(log, /successor starting with our sockets/, 2);
     next.destroy();
     await isTold(log, /exited before it served/);
     expect(told.at(-1)).toBe('9');
@@ -251,7 +251,7 @@ describe('a successor that takes the sockets and hangs', () => {
   test('does not prevent an upgrade after the start limit', async () => {
     const { running, log } = await service(LIMIT_MS);
     await hanging();
-    await isTold(log, /has our sockets/);
+    await isTold(log, /successor starting with our sockets/);
     expect(await running.upgrade(null)).toMatchObject({
       reason: expect.stringContaining('already under way'),
     });
