@@ -102,6 +102,12 @@ describe.runIf(!sanitized)('fault walk', () => {
   });
 });
 
+describe.runIf(!sanitized)('balancing', () => {
+  test('workers that choose at the same time never give a member a second connection too early', async () => {
+    expect(await play('plain', 'pool_race')).toMatch(/\n0 uneven rounds\n$/);
+  });
+});
+
 describe.runIf(sanitized)('sanitizers', () => {
   test('ASan and UBSan find no error in every state, every event, the traps of the prototype, and whole connections with faults', {
     timeout: PLAY_MS,
@@ -122,5 +128,6 @@ describe.runIf(sanitized)('sanitizers', () => {
   test('TSan finds no error under stress and in every scenario', { timeout: PLAY_MS }, async () => {
     expect(await play('tsan', 'engine_stress', '12000')).toMatch(/, 0 left\n$/);
     expect(await play('tsan', 'engine_faults', 'plain')).toMatch(/, 0 failures\n$/);
+    expect(await play('tsan', 'pool_race')).toMatch(/\n0 uneven rounds\n$/);
   });
 });

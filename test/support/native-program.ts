@@ -65,6 +65,7 @@ const PROGRAMS = {
     'witness',
   ],
   engine_stress: ['engine_stress', 'sockets', 'witness'],
+  pool_race: ['pool_race', 'witness'],
 };
 export type Program = keyof typeof PROGRAMS;
 
