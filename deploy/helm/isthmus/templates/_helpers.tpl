@@ -85,7 +85,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/*
 A Pod that stops withdraws its slices (propagationWait, and 3 s for the answers), drains its connections and exits. 12 s are enough for
-the exit, on a slow node too. After a hand-over it withdraws nothing, and its connections get handover.drain.
+the exit, on a slow node too. After a handover it withdraws nothing, and its connections get handover.drain.
 */}}
 {{- define "isthmus.terminationGracePeriodSeconds" -}}
 {{- $after := 0 | int64 }}
@@ -113,7 +113,7 @@ httpGet:
   {{- end }}
 {{- end }}
 
-{{/* How many readiness probes fail until a Pod counts as not ready: two, and with a hand-over as many as in ten minutes. */}}
+{{/* How many readiness probes fail until a Pod counts as not ready: two, and with a handover as many as in ten minutes. */}}
 {{- define "isthmus.readinessFailures" -}}
 {{- $readiness := .Values.probes.readiness }}
 {{- if $readiness.failureThreshold }}{{ $readiness.failureThreshold }}
@@ -161,15 +161,15 @@ httpGet:
 {{- fail "updateStrategy: maxUnavailable and maxSurge are both 0, so no Pod could ever be replaced; set one of them above 0" }}
 {{- end }}
 {{- if and (include "isthmus.handsOver" .) (not .Values.hostNetwork) }}
-{{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or handover.enabled: auto: Pods with addresses of their own can surge without a hand-over" }}
+{{- fail "handover.enabled: sockets of a Pod's own network end with the Pod; set hostNetwork: true, or handover.enabled: auto: Pods with addresses of their own can surge without a handover" }}
 {{- end }}
 {{- if include "isthmus.handsOver" . }}
 {{- $readiness := .Values.probes.readiness }}
 {{- if and $readiness.failureThreshold (lt (mul (sub $readiness.failureThreshold 2) $readiness.periodSeconds) 60) }}
-{{- fail "probes.readiness: with a hand-over the shared port answers 503 for up to 60 s while a new Pod starts, and Kubernetes ends an old Pod that is not ready; (failureThreshold - 2) × periodSeconds must be at least 60; failureThreshold: 0 computes it" }}
+{{- fail "probes.readiness: with a handover the shared port answers 503 for up to 60 s while a new Pod starts, and Kubernetes ends an old Pod that is not ready; (failureThreshold - 2) × periodSeconds must be at least 60; failureThreshold: 0 computes it" }}
 {{- end }}
 {{- if gt (add .Values.minReadySeconds (mul 2 $readiness.periodSeconds)) 90 }}
-{{- fail "minReadySeconds: after a hand-over the old process waits 120 s for the kubelet to end its Pod; minReadySeconds + 2 × probes.readiness.periodSeconds must be at most 90" }}
+{{- fail "minReadySeconds: after a handover the old process waits 120 s for the kubelet to end its Pod; minReadySeconds + 2 × probes.readiness.periodSeconds must be at most 90" }}
 {{- end }}
 {{- end }}
 {{- include "isthmus.volumeContradictions" . }}
