@@ -218,7 +218,7 @@ export class App {
     trimStartupHeap(native);
   }
 
-  /** Why this process must not replace its predecessor; null: it may. Listener and Lease come only after the hand-over. */
+  /** Why this process must not replace its predecessor; null: it may. Listener and Lease come only after the handover. */
   notAbleBecause(): string | null {
     return notReadyBecause(this.#control.readyChecks.filter(({ name }) => name !== 'lease'));
   }

@@ -25,7 +25,7 @@ const NO_ANSWER = 'no proxy answers';
 /** For each command, what each of its exit codes means. */
 export const EXIT_MEANINGS = {
   run: {
-    ok: 'the proxy drained its connections: after SIGTERM or SIGINT, or after a hand-over',
+    ok: 'the proxy drained its connections: after SIGTERM or SIGINT, or after a handover',
     failed: 'the start failed, or the control thread failed; the last log line has level fatal',
     invalid: 'a flag or a variable is wrong',
     superseded:

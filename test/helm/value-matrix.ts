@@ -13,7 +13,7 @@ export const MATRIX: Readonly<Record<string, Values>> = {
       metrics: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
     },
   },
-  'a long drain beside a hand-over': { drainTimeout: '2h' },
+  'a long drain beside a handover': { drainTimeout: '2h' },
   'the old Pod ending before the new one starts': { updateStrategy: { maxUnavailable: '10%', maxSurge: 0 } },
   'clusters in another namespace': { clusterNamespace: 'tenants' },
   'clusters everywhere': { clusterNamespace: '*', proxyAlways: true },

@@ -18,7 +18,7 @@ test('the manifest requests SYS_ADMIN and no other capability', () => {
   });
 });
 
-test('on a Pod’s own network the manifest mounts no other directory of the host: there is no hand-over', () => {
+test('on a Pod’s own network the manifest mounts no other directory of the host: there is no handover', () => {
   const settings = podSettings({ hostNetwork: false });
   expect(settings).toMatchObject({ hostNetwork: false, directories: [], capabilities: ['SYS_ADMIN'] });
   expect(settings.env.ISTHMUS_HANDOVER).toBeUndefined();

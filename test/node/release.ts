@@ -9,7 +9,7 @@ import { type Bed, CHART, IMAGE, NODES, type NodeName } from './bed.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** A surge with hand-over, the default of the chart on the host network (docs/how-to/upgrade.md). */
+/** A surge with handover, the default of the chart on the host network (docs/how-to/upgrade.md). */
 export const SURGE: Values = {
   updateStrategy: { type: 'RollingUpdate', maxUnavailable: 0, maxSurge: 1 },
   handover: { enabled: true, drain: '1h' },

@@ -30,9 +30,9 @@ async function installed(values: Values): Promise<void> {
   await release.untilPublished('beta', 1);
 }
 
-test('an upgrade with surge and hand-over loses no connection, also where one node alone reaches the cluster', async () => {
+test('an upgrade with surge and handover loses no connection, also where one node alone reaches the cluster', async () => {
   await installed(SURGE);
-  const options = { story: 'surge with hand-over', clusters: ['alpha', 'beta'] } as const;
+  const options = { story: 'surge with handover', clusters: ['alpha', 'beta'] } as const;
   const seen = await whileConnected(bed, options, async () => {
     await release.upgrade({ ...SURGE, ...NEXT });
     await release.untilImage('next');
@@ -41,8 +41,8 @@ test('an upgrade with surge and hand-over loses no connection, also where one no
   await release.untilOldPodsAreGone();
 });
 
-long('a rollback with surge and hand-over loses no connection', async () => {
-  const options = { story: 'rollback with hand-over', clusters: ['alpha', 'beta'] } as const;
+long('a rollback with surge and handover loses no connection', async () => {
+  const options = { story: 'rollback with handover', clusters: ['alpha', 'beta'] } as const;
   const seen = await whileConnected(bed, options, async () => {
     await bed.helm('rollback', 'isthmus');
     await release.untilImage('0.1.0');
@@ -66,14 +66,14 @@ long(
 );
 
 long(
-  'Pods without a hand-over reach the default in two upgrades, and the second one loses no connection',
+  'Pods without a handover reach the default in two upgrades, and the second one loses no connection',
   async () => {
     await installed(ONE_AT_A_TIME);
     await release.untilOldPodsAreGone();
     await release.upgrade({ ...ONE_AT_A_TIME, handover: { enabled: true } });
     await release.untilRolledOut();
     await release.untilOldPodsAreGone();
-    const options = { story: 'from no hand-over to the default', clusters: ['alpha', 'beta'] } as const;
+    const options = { story: 'from no handover to the default', clusters: ['alpha', 'beta'] } as const;
     const seen = await whileConnected(bed, options, async () => {
       await release.upgrade();
       await release.untilRolledOut();
@@ -86,8 +86,8 @@ const noneIsLeft = (kind: 'endpointslices' | 'leases'): Promise<void> =>
   bed.until(`the ${kind} are gone`, async () => (await bed.management.names(kind)).length === 0);
 
 long.each<[title: string, values: Values]>([
-  ['of the default, surge with hand-over,', {}],
-  ['of Pods without a hand-over', ONE_AT_A_TIME],
+  ['of the default, surge with handover,', {}],
+  ['of Pods without a handover', ONE_AT_A_TIME],
 ])('`helm uninstall` %s withdraws all slices before it refuses a client', async (title, values) => {
   await installed(values);
   const from = Date.now();

@@ -18,7 +18,7 @@ export function servesAll(kube: Kube, desired: Decided): boolean {
 
 /**
  * Why this process must not replace its predecessor; null: it may. A setting such as a wrong `--netns-dir` loses all clusters at once,
- * while a single cluster may have failed at this moment. Additional listeners do not count: their ports open only after the hand-over.
+ * while a single cluster may have failed at this moment. Additional listeners do not count: their ports open only after the handover.
  */
 export function servesNone(kube: Kube, desired: Decided): string | null {
   // The selector of nodes may exclude this node on purpose.

@@ -1,4 +1,4 @@
-// The answer of /readyz. A process is ready from the time it has passed its checks until a shutdown or a hand-over begins. Pure.
+// The answer of /readyz. A process is ready from the time it has passed its checks until a shutdown or a handover begins. Pure.
 import type { ReadyCheck } from '../../control/objects/ready-check.ts';
 import type { AdminPage } from './admin-server.ts';
 
