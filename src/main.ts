@@ -192,8 +192,8 @@ async function openService(config: RunConfig, processId: string, log: Log) {
   const { Service } = await import('./lifecycle/service.ts');
   const { native: addon } = await import('./netns/native.ts');
   const uid = process.getuid?.() ?? 0;
-  const told = { version: version(), processId, daemonSet, takeOver };
-  return Service.open({ addon, directory, ...told, environment, pid, uid, log });
+  const identity = { version: version(), processId, daemonSet, takeOver };
+  return Service.open({ addon, directory, ...identity, environment, pid, uid, log });
 }
 
 function untilSignal(): {

@@ -5,7 +5,7 @@ const inUse = () => Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDR
 
 function harness(options: Partial<AddressInUseOptions<string>> & { readonly takenFor?: number } = {}) {
   const { takenFor = 0, ...rest } = options;
-  const told: string[] = [];
+  const messages: string[] = [];
   let attempts = 0;
   const opened = openUnlessInUse({
     flag: 'listen',
@@ -16,20 +16,20 @@ function harness(options: Partial<AddressInUseOptions<string>> & { readonly take
       return 'open';
     },
     owner: () => null,
-    onWaiting: (message) => told.push(message),
+    onWaiting: (message) => messages.push(message),
     stopping: () => false,
     limitMs: 60_000,
     pauseMs: 1,
     ...rest,
   });
-  return { opened, told, attempts: () => attempts };
+  return { opened, messages, attempts: () => attempts };
 }
 
 test('an address of an invisible process is tried again until it is free, and logged once', async () => {
-  const { opened, told, attempts } = harness({ takenFor: 5 });
+  const { opened, messages, attempts } = harness({ takenFor: 5 });
   expect(await opened).toBe('open');
   expect(attempts()).toBe(6);
-  expect(told).toEqual([
+  expect(messages).toEqual([
     '--listen *:6443 is in use by a process of another user or container: trying again for 60 s',
   ]);
 });
@@ -45,9 +45,9 @@ test('an address that stays in use ends the attempts after the limit', async () 
 
 test('a visible process is named at once', async () => {
   const owner = () => ({ pid: 7, command: 'haproxy -f x' });
-  const { opened, told, attempts } = harness({ takenFor: 1, owner });
+  const { opened, messages, attempts } = harness({ takenFor: 1, owner });
   await expect(opened).rejects.toThrow('--listen *:6443 is in use by process 7 (haproxy -f x): stop it');
-  expect({ told, attempts: attempts() }).toEqual({ told: [], attempts: 1 });
+  expect({ messages, attempts: attempts() }).toEqual({ messages: [], attempts: 1 });
 });
 
 test('a process that stops makes no further attempt', async () => {

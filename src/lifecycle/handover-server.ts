@@ -47,7 +47,7 @@ export interface HandoverServerOptions extends SendSocketsOptions {
   /** Time limit for a successor between getting our sockets and serving. */
   readonly startLimitMs: number;
   readonly onSuccessor: (change: SuccessorChange) => void;
-  readonly onStranger: (pid: number, uid: number) => void;
+  readonly onRejectedPeer: (pid: number, uid: number) => void;
 }
 
 const MOST_CONNECTIONS = 16;
@@ -121,13 +121,13 @@ export class HandoverServer {
   }
 
   #accept(socket: Socket): void {
-    const { addon, uid, onStranger } = this.#options;
+    const { addon, uid, onRejectedPeer } = this.#options;
     socket.on('error', () => {}); // `close` follows
     const fd = descriptorOf(socket);
     if (fd < 0) return; // the peer has disconnected
     const peer = addon.peerOf(fd);
     if (peer.uid !== uid && peer.uid !== 0) {
-      onStranger(peer.pid, peer.uid);
+      onRejectedPeer(peer.pid, peer.uid);
       socket.destroy();
       return;
     }

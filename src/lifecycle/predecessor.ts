@@ -85,8 +85,8 @@ export class Predecessor {
         throw new HandoverError(
           `${meetingPath(directory)} belongs to a process of another user (${peer.uid})`,
         );
-      const told = { ...(daemonSet !== null && { daemonSet }), ...(takeOver && { takeOver }) };
-      socket.write(messageLine({ kind: 'take', version, ...told }));
+      const pod = { ...(daemonSet !== null && { daemonSet }), ...(takeOver && { takeOver }) };
+      socket.write(messageLine({ kind: 'take', version, ...pod }));
       const given = await receiveSockets(socket, addon, deadlineMs);
       if (given !== null) return new Predecessor(socket, peer.pid, given, deadlineMs);
     } catch (error) {

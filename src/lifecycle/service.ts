@@ -214,8 +214,8 @@ export class Service {
         upgrade: (settings) => this.upgrade(settings),
         startLimitMs: this.#startLimitMs,
         onSuccessor: (change) => this.#successorChanged(change),
-        onStranger: (stranger, user) =>
-          log('warn', { pid: stranger, uid: user }, 'handover rejected: peer runs as another user'),
+        onRejectedPeer: (peerPid, peerUid) =>
+          log('warn', { pid: peerPid, uid: peerUid }, 'handover rejected: peer runs as another user'),
       });
       await this.#server.open();
     }

@@ -103,9 +103,9 @@ test('machines and listeners of another namespace neither join a cluster nor lea
 
   const mine = await untilListener(TENANT, 'about-own', ({ members }) => members.length > 0);
   expect(mine.members.map(({ machine, netns }) => [machine, netns])).toEqual([['by-label', own.netns]]);
-  const stranger = await untilListener(TENANT, 'about-victim', () => true);
-  expect(stranger).toMatchObject({ state: 'pending', members: [], listenPort: null });
-  expect(stranger.reason).toContain(`there is no cluster victim in namespace ${TENANT}`);
+  const foreign = await untilListener(TENANT, 'about-victim', () => true);
+  expect(foreign).toMatchObject({ state: 'pending', members: [], listenPort: null });
+  expect(foreign.reason).toContain(`there is no cluster victim in namespace ${TENANT}`);
   const good = await untilListener(NAMESPACE, 'good', ({ state }) => state === 'serving');
   expect(good.members.map(({ machine, address, netns }) => [machine, address, netns])).toEqual([
     ['good', TARGET.address, victim.netns],

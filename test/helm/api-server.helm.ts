@@ -141,7 +141,7 @@ describe('Pod Security', () => {
   test.each<[title: string, values: Values, reasons: string[]]>([
     ['on the host’s network', {}, [HOST, CAPABILITY, VOLUMES]],
     [
-      'on the host’s network without a hand-over',
+      'on the host’s network without a handover',
       { updateStrategy: { maxUnavailable: 1, maxSurge: 0 } },
       [HOST, CAPABILITY, VOLUME, PORTS],
     ],
@@ -152,8 +152,8 @@ describe('Pod Security', () => {
       expect((await tried(podOf(values, 'level-restricted'), 'level-restricted')).status).toBe(403);
       const { status, body } = await tried(podOf(values, 'level-baseline'), 'level-baseline');
       expect(status).toBe(403);
-      const [, told = ''] = /violates PodSecurity "baseline:latest": (.*)$/.exec(body.message) ?? [];
-      expect(told.split(/(?<=\)), /).sort()).toEqual([...reasons].sort());
+      const [, violations = ''] = /violates PodSecurity "baseline:latest": (.*)$/.exec(body.message) ?? [];
+      expect(violations.split(/(?<=\)), /).sort()).toEqual([...reasons].sort());
       expectStatus(await tried(podOf(values, 'level-privileged'), 'level-privileged'), 201);
     },
   );
@@ -316,8 +316,8 @@ describe('the rights of the chart', () => {
       .filter(({ verbs }) => verbs.length > 0);
     expectStatus(await client.patch(ROLE, { rules: fewer }), 200);
     const shown = group === '' ? resource : `${resource}.${group}`;
-    const told = `system:serviceaccount:${NAMESPACE}:isthmus may not ${verb} ${shown} in ${NAMESPACE}`;
-    await until('it is named', async () => (await asked()).found === told, 20_000);
+    const missingRight = `system:serviceaccount:${NAMESPACE}:isthmus may not ${verb} ${shown} in ${NAMESPACE}`;
+    await until('it is named', async () => (await asked()).found === missingRight, 20_000);
     expectStatus(await client.patch(ROLE, { rules }), 200);
   });
 });

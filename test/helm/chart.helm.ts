@@ -21,7 +21,7 @@ const ALL: Readonly<Record<string, Values>> = {
       .map((name) => [`presets/${name}`, parse(readFileSync(join(PRESETS, name), 'utf8'))]),
   ),
 };
-/** On the host network without a hand-over: the old Pod of a node ends before the new one starts. */
+/** On the host network without a handover: the old Pod of a node ends before the new one starts. */
 const ONE_BY_ONE = { updateStrategy: { maxUnavailable: 1, maxSurge: 0 } };
 const podOf = (daemonSet: Rendered): Rendered => daemonSet.spec.template.spec;
 const containerOf = (daemonSet: Rendered): Rendered => podOf(daemonSet).containers[0];
@@ -404,7 +404,7 @@ describe('alerts', () => {
 });
 
 describe('the schema rejects', () => {
-  test.each<[title: string, values: Values, told: RegExp]>([
+  test.each<[title: string, values: Values, message: RegExp]>([
     ['a misspelt key', { hostNetwrok: true }, /hostNetwrok/],
     ['a misspelt key further down', { listen: { prot: 1 } }, /listen.*prot|prot.*listen/s],
     [
@@ -470,13 +470,13 @@ describe('the schema rejects', () => {
       { monitoring: { prometheusRule: { alerts: { IsthmusProblems: { threshold: 'many' } } } } },
       /threshold/,
     ],
-  ])('%s', (_title, values, told) => {
-    expect(refusal(values)).toMatch(told);
+  ])('%s', (_title, values, message) => {
+    expect(refusal(values)).toMatch(message);
   });
 });
 
 describe('contradictory values are rejected with an explanation:', () => {
-  test.each<[title: string, values: Values, told: string]>([
+  test.each<[title: string, values: Values, message: string]>([
     ['surge without handover', { handover: { enabled: false } }, 'two Pods cannot have one port'],
     [
       'surge together with maxUnavailable',
@@ -545,8 +545,8 @@ describe('contradictory values are rejected with an explanation:', () => {
     ['the same port twice', { admin: { port: 9581 } }, 'three different ports'],
     ['a port that listeners get', { listen: { port: 17_000 } }, '17000-17999 contains 17000'],
     ['no service account', { serviceAccount: { create: false } }, 'serviceAccount.name'],
-  ])('%s', (_title, values, told) => {
-    expect(refusal(values)).toContain(told);
+  ])('%s', (_title, values, message) => {
+    expect(refusal(values)).toContain(message);
   });
 });
 

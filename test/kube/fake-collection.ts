@@ -155,5 +155,5 @@ export class FakeCollection implements KubeClient {
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function fakeError(code: KubeErrorCode, verb: string, retryAfterMs: number | null = null): KubeError {
-  return new KubeError({ code, verb, path: '/apis/x.io/v1/things', detail: 'as told', retryAfterMs });
+  return new KubeError({ code, verb, path: '/apis/x.io/v1/things', detail: 'as scripted', retryAfterMs });
 }

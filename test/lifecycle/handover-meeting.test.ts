@@ -47,7 +47,7 @@ async function serve(
     upgrade: async () => ({ kind: 'failed', reason: 'not here' }),
     startLimitMs: 60_000,
     onSuccessor: (change) => changes.push(change),
-    onStranger: () => {},
+    onRejectedPeer: () => {},
   });
   await server.open();
   cleanups.push(() => server.close());
@@ -141,7 +141,7 @@ test('a peer that asks and never reads the answers is disconnected', async () =>
 /** A serving process, with what it reports about its successors to the log and to its health port. */
 async function service(startLimitMs: number, options: Partial<ServiceOptions> = {}) {
   const log: string[] = [];
-  const told: (string | null)[] = [];
+  const successorVersions: (string | null)[] = [];
   let released = 0;
   const running = await Service.open({
     ...{ addon: native, directory, version: '1', processId: 'a1', environment: {}, uid, startLimitMs },
@@ -158,11 +158,11 @@ async function service(startLimitMs: number, options: Partial<ServiceOptions> = 
     ready: Promise.resolve(),
     summary: () => ({ listen: null, notReadyBecause: null, states: new Map(), staleSince: null }),
     isWell: () => true,
-    successorStarts: (version) => told.push(version),
+    successorStarts: (version) => successorVersions.push(version),
   };
   await running.serving(served);
   cleanups.push(() => running.stopping(0));
-  return { running, log, told, released: () => released };
+  return { running, log, successorVersions, released: () => released };
 }
 
 test('the first process of a container starts no successor, because it would end with the container, but accepts another', async () => {
@@ -204,7 +204,7 @@ describe('a successor that takes the sockets and hangs', () => {
   /** Long enough for the steps before it, also on a slow machine. */
   const LIMIT_MS = 4000;
 
-  const isTold = (log: readonly string[], what: RegExp, times = 1) =>
+  const untilLogged = (log: readonly string[], what: RegExp, times = 1) =>
     until(String(what), () => log.filter((message) => what.test(message)).length === times);
 
   /** Asks for the sockets, then neither reads nor sends anything more. */
@@ -218,11 +218,11 @@ describe('a successor that takes the sockets and hangs', () => {
   }
 
   test('is dismissed after the start limit, and the next successor is served', async () => {
-    const { running, log, told, released } = await service(LIMIT_MS);
+    const { running, log, successorVersions, released } = await service(LIMIT_MS);
     await hanging();
-    await isTold(log, /successor starting with our sockets/);
+    await untilLogged(log, /successor starting with our sockets/);
     await expect(ask()).rejects.toThrow('another successor was faster');
-    await isTold(
+    await untilLogged(
       log,
       /did not come to serve within 4 s: this process continues to serve and accepts another attempt/,
     );
@@ -231,46 +231,46 @@ describe('a successor that takes the sockets and hangs', () => {
     await next?.serving();
     expect(released()).toBe(1);
     expect(await running.handedOver).toMatchObject({ version: '3' });
-    expect(told).toEqual(['9', '9', '3']);
+    expect(successorVersions).toEqual(['9', '9', '3']);
   });
 
   test('keeps the health port not ready while it lives, also after the next successor failed', async () => {
-    const { log, told } = await service(LIMIT_MS);
+    const { log, successorVersions } = await service(LIMIT_MS);
     const first = await hanging();
-    await isTold(log, /did not come to serve/);
+    await untilLogged(log, /did not come to serve/);
     const next = await hanging();
-    await isTold(log, /successor starting with our sockets/, 2);
+    await untilLogged(log, /successor starting with our sockets/, 2);
     next.destroy();
-    await isTold(log, /exited before it served/);
-    expect(told.at(-1)).toBe('9');
+    await untilLogged(log, /exited before it served/);
+    expect(successorVersions.at(-1)).toBe('9');
     first.destroy();
-    await isTold(log, /exited before it served/, 2);
-    expect(told.at(-1)).toBeNull();
+    await untilLogged(log, /exited before it served/, 2);
+    expect(successorVersions.at(-1)).toBeNull();
   });
 
   test('does not prevent an upgrade after the start limit', async () => {
     const { running, log } = await service(LIMIT_MS);
     await hanging();
-    await isTold(log, /successor starting with our sockets/);
+    await untilLogged(log, /successor starting with our sockets/);
     expect(await running.upgrade(null)).toMatchObject({
       reason: expect.stringContaining('already under way'),
     });
-    await isTold(log, /did not come to serve/);
+    await untilLogged(log, /did not come to serve/);
     expect(await running.upgrade(null)).toMatchObject({
       reason: expect.stringMatching(/^it (ended|did not)/),
     });
   });
 
   test('gets an error when it continues, serves no client, and changes nothing', async () => {
-    const { log, told, released } = await service(LIMIT_MS);
+    const { log, successorVersions, released } = await service(LIMIT_MS);
     const late = await ask();
-    await isTold(log, /did not come to serve/);
+    await untilLogged(log, /did not come to serve/);
     await expect(late?.dismissed).rejects.toThrow(
       'a successor must serve within 4 s, and this one is too late',
     );
     await expect(late?.serving()).rejects.toThrow('too late');
-    await isTold(log, /exited before it served/);
-    expect(told.at(-1)).toBeNull();
+    await untilLogged(log, /exited before it served/);
+    expect(successorVersions.at(-1)).toBeNull();
     expect(released()).toBe(0);
   });
 });

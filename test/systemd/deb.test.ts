@@ -73,7 +73,7 @@ class DebianRoot {
   }
 
   /** The systemctl calls since the previous call of this method. */
-  told(): string[] {
+  systemctlCalls(): string[] {
     const lines = this.has('systemctl.log') ? this.read('systemctl.log').trim().split('\n') : [];
     rmSync(join(this.path, 'systemctl.log'), { force: true });
     return lines.filter(Boolean);
@@ -154,7 +154,7 @@ describe.runIf(base)('the package', () => {
     expect(text).toContain('isthmus doctor');
     expect(text).toMatch(/not started\. Correct the problems above/);
     expect(status).toBe(0);
-    expect(root.told()).toEqual(['daemon-reload', 'enable isthmus.service']);
+    expect(root.systemctlCalls()).toEqual(['daemon-reload', 'enable isthmus.service']);
     expect(root.read('etc/passwd')).toMatch(/^isthmus:/m);
     expect(statSync(join(root.path, 'etc/isthmus')).mode & 0o777).toBe(0o750);
     expect(root.run('isthmus', 'version').text).toMatch(/^isthmus \S+ \(Node /);
@@ -167,7 +167,7 @@ describe.runIf(base)('the package', () => {
     const { status, text } = root.install(next, '--force-confold');
     expect(text).not.toContain('doctor');
     expect(status).toBe(0);
-    expect(root.told()).toEqual([
+    expect(root.systemctlCalls()).toEqual([
       'daemon-reload',
       'is-active --quiet isthmus.service',
       'reload isthmus.service',
@@ -182,13 +182,13 @@ describe.runIf(base)('the package', () => {
     expect(status).toBe(0);
     expect(text).toMatch(/the old version \(\S+\+next\) continues to serve/);
     rmSync(join(root.path, 'systemctl.fails-reload'));
-    root.told();
+    root.systemctlCalls();
   });
 
   test('does not start a stopped service', () => {
     root.write('systemctl.fails-is-active', '');
     expect(root.install(next, '--force-confold').status).toBe(0);
-    expect(root.told()).toEqual(['daemon-reload', 'is-active --quiet isthmus.service']);
+    expect(root.systemctlCalls()).toEqual(['daemon-reload', 'is-active --quiet isthmus.service']);
     rmSync(join(root.path, 'systemctl.fails-is-active'));
   });
 
@@ -197,16 +197,16 @@ describe.runIf(base)('the package', () => {
     const removed = root.run('dpkg', '-r', 'isthmus');
     expect(removed.status).toBe(0);
     expect(removed.text).not.toMatch(/not empty|warning/);
-    expect(root.told()).toEqual(['disable --now isthmus.service isthmus.socket', 'daemon-reload']);
+    expect(root.systemctlCalls()).toEqual(['disable --now isthmus.service isthmus.socket', 'daemon-reload']);
     expect([root.has('usr/lib/isthmus'), root.has('usr/bin/isthmus')]).toEqual([false, false]);
     expect([root.has('etc/default/isthmus'), root.has('etc/isthmus/kubeconfig')]).toEqual([true, true]);
     // dpkg does not treat this as a first installation, because the settings are still there.
     const again = root.install(next, '--force-confold');
     expect(again.status).toBe(0);
     expect(again.text).toContain('isthmus doctor');
-    expect(root.told().slice(0, 2)).toEqual(['daemon-reload', 'enable isthmus.service']);
+    expect(root.systemctlCalls().slice(0, 2)).toEqual(['daemon-reload', 'enable isthmus.service']);
     expect(root.run('dpkg', '-P', 'isthmus').status).toBe(0);
-    root.told();
+    root.systemctlCalls();
     expect([root.has('etc/default/isthmus'), root.has('etc/isthmus')]).toEqual([false, false]);
     expect(root.run('dpkg', '-s', 'isthmus').status).not.toBe(0);
   });
@@ -221,7 +221,11 @@ describe.runIf(base)('the package', () => {
     const { status, text } = root.install(first, '--force-confold');
     expect(status).toBe(0);
     expect(text).not.toContain('not started');
-    expect(root.told()).toEqual(['daemon-reload', 'enable isthmus.service', 'start isthmus.service']);
+    expect(root.systemctlCalls()).toEqual([
+      'daemon-reload',
+      'enable isthmus.service',
+      'start isthmus.service',
+    ]);
   });
 
   test('is upgraded while it serves, with the real command in place of systemctl, and no client is refused or cut', async () => {

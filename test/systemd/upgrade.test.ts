@@ -84,7 +84,7 @@ describe.each(['native', 'streams'])('an upgrade (%s)', (engine) => {
     await traffic.stop();
     expect(traffic.problems).toEqual([]);
     await unit.ended(old.pid as number);
-    await until('their last words are read', () => unit.logged('all connections finished').length >= 2);
+    await until('their final log lines are read', () => unit.logged('all connections finished').length >= 2);
     expect(unit.logged('all connections finished').map(({ reset }) => reset)).toEqual([0, 0]);
   });
 });
@@ -98,21 +98,21 @@ describe('an upgrade', () => {
     process.kill(old.pid as number, 'SIGHUP');
     await unit.notify.until('ready', ({ pid, fields }) => pid !== old.pid && fields.READY === '1');
     await unit.ended(old.pid as number);
-    const told = unit.notify.all.slice(from).filter(({ fields }) => fields.WATCHDOG === undefined);
+    const notices = unit.notify.all.slice(from).filter(({ fields }) => fields.WATCHDOG === undefined);
     const successor = unit.mainPid;
-    expect(told[0]).toMatchObject({
+    expect(notices[0]).toMatchObject({
       pid: old.pid,
       fields: { RELOADING: '1', MONOTONIC_USEC: expect.stringMatching(/^\d+$/) },
     });
-    expect(told[1]).toEqual({ pid: old.pid, fields: { MAINPID: String(successor) } });
-    expect(told[2]).toMatchObject({ pid: successor, fields: { READY: '1', MAINPID: String(successor) } });
+    expect(notices[1]).toEqual({ pid: old.pid, fields: { MAINPID: String(successor) } });
+    expect(notices[2]).toMatchObject({ pid: successor, fields: { READY: '1', MAINPID: String(successor) } });
     const last = unit.notify.all.findLastIndex(({ pid }) => pid === old.pid);
-    expect(unit.notify.all[last]).toBe(told[1]);
+    expect(unit.notify.all[last]).toBe(notices[1]);
     const beats = () =>
       unit.notify.all.filter(({ pid, fields }) => pid === successor && fields.WATCHDOG === '1').length;
     await until('the new one beats', () => beats() > 2);
     // The successor is not a child of the old process: systemd detects its exit.
-    expect(told.some(({ fields }) => fields.STOPPING === '1')).toBe(false);
+    expect(notices.some(({ fields }) => fields.STOPPING === '1')).toBe(false);
   });
 
   test('applies changed settings if systemctl starts it', async () => {
@@ -142,11 +142,11 @@ describe('an upgrade', () => {
     await traffic.goesOn(3);
     expect(traffic.problems).toEqual([]);
     await unit.ended(old.pid as number);
-    await until('they were told', () => traffic.residing === 0);
+    await until('the resident connections are reset', () => traffic.residing === 0);
     await traffic.goesOn(3);
     await traffic.stop();
     expect(traffic.problems.every((problem) => problem.startsWith('resident: '))).toBe(true);
-    await until('its last words are read', () => unit.logged('drain timeout: reset the rest').length > 0);
+    await until('its final log line is read', () => unit.logged('drain timeout: reset the rest').length > 0);
     expect(unit.logged('drain timeout: reset the rest')).toHaveLength(1);
   });
 
@@ -249,7 +249,7 @@ describe('the handover socket', () => {
     await within(WAIT_MS, 'the exit of the peer', once(child, 'close'));
     expect(text).toContain('closed');
     expect(text).not.toContain('heard');
-    await until('it is told', () =>
+    await until('the rejection is logged', () =>
       unit.log.some(
         ({ msg, uid }) => msg === 'handover rejected: peer runs as another user' && uid === NOBODY,
       ),

@@ -58,10 +58,10 @@ describe('another holder of the Lease', () => {
   test.each([
     [true, 'which it took from the one that answers here'],
     [false, 'and does not answer at --admin here'],
-  ])('that lives on this host is a problem too (it took the Lease: %s)', (tookIt, told) => {
+  ])('that lives on this host is a problem too (it took the Lease: %s)', (tookIt, relation) => {
     expect(holderFinding('net-1', { ...other, tookIt }, true)).toMatchObject({
       kind: 'problem',
-      found: expect.stringContaining(told),
+      found: expect.stringContaining(relation),
       fix: expect.stringMatching(/systemctl disable --now isthmus.*nodeSelector.*--node-name each/),
     });
   });

@@ -86,7 +86,8 @@ export interface ListenerServiceFacts {
 export function serviceOf(facts: ServiceFacts): ServiceObject {
   const { cluster, namespace, clusterNamespace, owner, mode, tags, holder, listener } = facts;
   const { labels, annotations } = taggedMetadata(tags, { [OWNER_TAG]: cluster });
-  const marks = listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
+  const listenerMeta =
+    listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
   const port = listener?.port ?? SERVICE_PORT;
   return {
     apiVersion: 'v1',
@@ -95,15 +96,15 @@ export function serviceOf(facts: ServiceFacts): ServiceObject {
       name: listener?.service ?? cluster,
       namespace,
       labels:
-        marks === null
+        listenerMeta === null
           ? { ...(mode === 'lease' ? labels : {}), [PROXIED_SERVICE_LABEL]: 'true' }
           : // No PROXIED_SERVICE_LABEL: old instances would delete a listener's Service that has this label.
-            { ...labels, ...marks.labels },
+            { ...labels, ...listenerMeta.labels },
       annotations: {
         ...annotations,
         ...(clusterNamespace !== undefined && { [CLUSTER_NAMESPACE_ANNOTATION]: clusterNamespace }),
         ...(holder !== undefined && { [NAME_HOLDER_ANNOTATION]: holder }),
-        ...marks?.annotations,
+        ...listenerMeta?.annotations,
         ...(listener && { [LISTENER_SELECTOR_ANNOTATION]: listener.selector }),
       },
       ...ownerReferences(owner, namespace),
@@ -146,10 +147,11 @@ export interface EndpointSliceFacts {
 
 export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject {
   const { cluster, namespace, instance, timestamp, terminating, nodeName, listener } = facts;
-  const marks = listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
+  const listenerMeta =
+    listener === undefined ? null : listenerMetadata({ ...listener, listener: listener.key });
   const service = listener?.service ?? cluster;
   // Old instances do not support listeners, so the slice of a listener never needs their labels.
-  const mode = marks === null ? facts.mode : 'lease';
+  const mode = listenerMeta === null ? facts.mode : 'lease';
   if (mode === 'timestamp' && timestamp === null)
     throw new Error('a slice of mode timestamp needs a timestamp: old instances crash without it');
   const { labels, annotations } = taggedMetadata(facts.tags, {
@@ -167,12 +169,12 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
         ...labels,
         [MANAGED_BY_LABEL]: MANAGED_BY,
         [SERVICE_NAME_LABEL]: service,
-        ...(marks?.labels ?? { [PROXIED_CLUSTER_LABEL]: cluster }),
+        ...(listenerMeta?.labels ?? { [PROXIED_CLUSTER_LABEL]: cluster }),
         ...(besideOldInstances ? { [NODE_LABEL]: instance, [PROXIED_SERVICE_LABEL]: 'true' } : {}),
       },
       annotations: {
         ...annotations,
-        ...marks?.annotations,
+        ...listenerMeta?.annotations,
         ...(besideOldInstances ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}),
       },
       ...ownerReferences(facts.owner, namespace),

@@ -42,7 +42,7 @@ describe('while the server does not answer', () => {
     expect(one.snapshot).toMatchObject({
       synced: true,
       staleSinceMs: cutAtMs,
-      problem: { code: 'unreachable', message: 'unreachable: cannot watch things: as told' },
+      problem: { code: 'unreachable', message: 'unreachable: cannot watch things: as scripted' },
     });
     expect([...one.snapshot.items]).toEqual([['ns/a', 1]]);
     one.passes = true;

@@ -49,17 +49,17 @@ describe('a CRD', () => {
 
 describe('a store that is restored from a backup', () => {
   test('gets all objects of this instance back, and no object of another owner is deleted', async () => {
-    const stranger = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'stranger' };
+    const foreign = { apiVersion: 'v1', kind: 'Service', namespace: NAMESPACE, name: 'foreign' };
     site.api.store.create({
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name: 'stranger', namespace: NAMESPACE },
+      metadata: { name: 'foreign', namespace: NAMESPACE },
       spec: { ports: [{ port: 80 }] },
     });
     const backup = site.api.snapshot();
     site.add(site.clusters.beta);
     await site.published('beta-net-1');
-    site.api.store.delete(stranger);
+    site.api.store.delete(foreign);
     const holder = () =>
       (
         site.management.get('coordination.k8s.io/v1', 'Lease', 'isthmus-net-1')?.spec as {
@@ -77,7 +77,7 @@ describe('a store that is restored from a backup', () => {
     await until(
       'beta is gone',
       () =>
-        site.management.services().join() === 'alpha,stranger' &&
+        site.management.services().join() === 'alpha,foreign' &&
         site.management.slices().join() === 'alpha-net-1',
     );
     expect(await site.ask(isthmus, site.clusters.alpha)).toContain('alpha');
