@@ -1,8 +1,8 @@
 // Keeps one port open for each wanted TCP listener and reports the outcomes. An open port stays open while its route changes. A port
 // that fails to open is retried. This file does not decide routes and never closes a connection.
 import type { PortRange } from './cli/config/values.ts';
+import { listenerKey } from './proxy/connection-shares.ts';
 import type { Engine, Listener, ListenerSpec, Policy } from './proxy/engine.ts';
-import { listenerKey } from './proxy/share-key.ts';
 import { isEqual } from './routing/changes.ts';
 import type { PortOutcome, PortRoute, Route } from './routing/route-table.ts';
 

@@ -11,12 +11,10 @@ import { nearest } from './cli/config/nearest.ts';
 import { thisMachine } from './cli/config/this-machine.ts';
 import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
 import { HELP, MAIN_HELP } from './cli/help.ts';
-import { CLOCK_FIX, clockProblem } from './lifecycle/clock-check.ts';
-import { nodeProblem } from './lifecycle/node-version.ts';
 import type { Environment } from './lifecycle/settings-environment.ts';
-import { isJournal } from './telemetry/log/journal-stream.ts';
+import { CLOCK_FIX, clockProblem, nodeProblem } from './lifecycle/start-checks.ts';
 import type { Log } from './telemetry/log/log-fields.ts';
-import { createLogger, type Logger } from './telemetry/log/logger.ts';
+import { createLogger, isJournal, type Logger } from './telemetry/log/logger.ts';
 import { version } from './version.ts';
 
 const COMMANDS: Readonly<Record<CommandName, (args: readonly string[]) => Promise<ExitCode>>> = {

@@ -1,7 +1,7 @@
 // Requests pages from the admin port of a running proxy, and runs the commands that print them. Bounded in time and size, and the answer
 // is checked: any program may listen on that port.
 import { get } from 'node:http';
-import { endpointText } from '../routing/endpoint.ts';
+import { endpointText } from '../routing/addresses.ts';
 import type { StatusView } from '../telemetry/status/status.ts';
 import type { AdminArguments } from './admin-arguments.ts';
 import { formatProblems } from './config/config.ts';

@@ -1,8 +1,12 @@
 // `isthmus reload`: asks the running process to start its successor and prints the result. `systemctl reload` runs this command.
 import { connect } from 'node:net';
 import { meetingPath } from '../lifecycle/handover-directory.ts';
-import { type FromPredecessor, fromPredecessor, messageLine } from '../lifecycle/handover-messages.ts';
-import { readLines } from '../lifecycle/line-reader.ts';
+import {
+  type FromPredecessor,
+  fromPredecessor,
+  messageLine,
+  readLines,
+} from '../lifecycle/handover-messages.ts';
 import type { Environment } from '../lifecycle/settings-environment.ts';
 import { settingsOf } from '../lifecycle/settings-environment.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';

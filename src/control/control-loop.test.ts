@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
-import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { NetnsSnapshot } from '../netns/netns-directory.ts';
 import { ControlLoop } from './control-loop.ts';
 import type { Desired } from './desired/desired-state.ts';
 import { TurnCache } from './objects/turn-cache.ts';

@@ -2,7 +2,7 @@
 // applies the plan. Triggers carry no data, turns never overlap, and a failed turn is reported and retried at the next trigger.
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';
-import type { NetnsSnapshot } from '../netns/netns-snapshot.ts';
+import type { NetnsSnapshot } from '../netns/netns-directory.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
 import type { DesiredSettings } from './desired/desired-context.ts';
 import { type DesiredState, desiredState } from './desired/desired-state.ts';

@@ -13,8 +13,7 @@ import {
   type Urgency,
   urgencyAfterProbe,
 } from './schedule.ts';
-import type { TargetHealth } from './target-health.ts';
-import { nextVerdict, UNPROVEN, type Verdict } from './verdict.ts';
+import { nextVerdict, type TargetHealth, UNPROVEN, type Verdict } from './target-health.ts';
 
 interface Tracked extends Due {
   target: ProbeTarget;

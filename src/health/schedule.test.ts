@@ -10,7 +10,7 @@ import {
   type Urgency,
   urgencyAfterProbe,
 } from './schedule.ts';
-import { nextVerdict, UNPROVEN } from './verdict.ts';
+import { nextVerdict, UNPROVEN } from './target-health.ts';
 
 const MIDDLE = 0.5; // of the jitter
 const verdictAfter = (results: string) =>

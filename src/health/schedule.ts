@@ -1,7 +1,7 @@
 // Decides when a target is probed next, and the order when more targets are due than the rate allows. Pure: times are milliseconds
 // of a monotonic clock, and randomness is a number in [0, 1), both passed in.
 import type { HealthSettings } from './health-settings.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from './target-health.ts';
 
 /*
  * | after a probe the target is                                    | next probe follows in                            |

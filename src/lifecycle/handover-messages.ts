@@ -1,5 +1,6 @@
 // The messages of a handover between two processes: lines of JSON over a unix socket. The processes can have different versions.
 // A process rejects a message that it does not understand, and an existing message never changes its meaning.
+import type { Socket } from 'node:net';
 
 /** From a connecting process: the successor, or `isthmus reload`. */
 export type ToPredecessor =
@@ -108,4 +109,20 @@ export function fromPredecessor(line: string): FromPredecessor | null {
     default:
       return null;
   }
+}
+
+/** Calls `onLine` for each line. An unfinished line over the bound closes the connection. `begun` is text that was already read. */
+export function readLines(socket: Socket, onLine: (line: string) => void, begun = ''): void {
+  let rest = '';
+  const take = (text: string) => {
+    rest += text;
+    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+      const line = rest.slice(0, end);
+      rest = rest.slice(end + 1);
+      onLine(line);
+    }
+    if (rest.length > MOST_LINE_BYTES) socket.destroy();
+  };
+  socket.setEncoding('utf8').on('data', take);
+  take(begun);
 }

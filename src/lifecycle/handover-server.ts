@@ -12,10 +12,10 @@ import {
   type FromPredecessor,
   MOST_LINE_BYTES,
   messageLine,
+  readLines,
   type ToPredecessor,
   toPredecessor,
 } from './handover-messages.ts';
-import { readLines } from './line-reader.ts';
 import { type SendSocketsOptions, sendSockets } from './socket-transfer.ts';
 import type { SuccessorClaim } from './successor-refusal.ts';
 

@@ -5,9 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorOf } from '../netns/descriptor.ts';
 import type { NativeAddon } from '../netns/native.ts';
 import { HandoverError, meetingPath } from './handover-directory.ts';
-import { fromPredecessor, messageLine } from './handover-messages.ts';
+import { fromPredecessor, messageLine, readLines } from './handover-messages.ts';
 import type { HandedSocket } from './inherited-sockets.ts';
-import { readLines } from './line-reader.ts';
 import { type ReceivedSockets, receiveSockets, refusedError } from './socket-transfer.ts';
 
 export interface PredecessorOptions {

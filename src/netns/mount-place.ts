@@ -1,5 +1,7 @@
-// Reads from /proc/self/mountinfo whether a directory sees mounts that the host makes later, and whether such a mount already covers
-// it. Pure.
+// What a Pod sees of the host's network namespaces. On a host, the first network namespace creates the netns directory. In a Pod, only a
+// mount of the host's directory shows its namespaces, so a missing mount is a mistake there. /proc/self/mountinfo shows whether the
+// directory sees mounts that the host makes later, and whether such a mount already covers it.
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 
 export interface MountPlace {
   /** No other mount than that of the root covers it. In a container, such a directory shows nothing of the host. */
@@ -13,7 +15,7 @@ export interface MountPlace {
   readonly lostReadOnly: boolean;
 }
 
-/** null if no mount contains the directory. `path` is absolute, without symbolic links. */
+/** null if no mount contains the directory. Pure. `path` is absolute, without symbolic links. */
 export function mountPlace(mountinfo: string, path: string): MountPlace | null {
   let best: {
     readonly point: string;
@@ -49,3 +51,24 @@ const isBelow = (path: string, place: string): boolean =>
 /** The kernel escapes blanks, tabs, newlines and backslashes as octal, such as `\040`. */
 const unescaped = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+/** What to do about a netns directory that shows nothing of the host. */
+export const MOUNT_NETNS =
+  "In a Pod mount the host's directory as a hostPath with mountPropagation: HostToContainer (docker: :ro,rslave).";
+
+/** null: unknown. */
+export function placeOf(directory: string, mountinfo?: string): MountPlace | null {
+  try {
+    return mountPlace(mountinfo ?? readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(directory));
+  } catch {
+    return null;
+  }
+}
+
+/** Why an empty directory shows nothing of the host; null: the host may have no namespace. Only meaningful in a container. */
+export function hiddenHost(directory: string): string | null {
+  if (!existsSync(directory)) return `${directory} does not exist in this container`;
+  return placeOf(directory)?.isOfRoot === true
+    ? `${directory} is not mounted from the host: it belongs to the image of this container`
+    : null;
+}

@@ -4,10 +4,24 @@ import { type Dirent, readdirSync, type watch } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { DirectoryWatch } from './directory-watch.ts';
-import { hiddenHost, MOUNT_NETNS } from './hidden-host.ts';
 import { identify } from './identify.ts';
+import { hiddenHost, MOUNT_NETNS } from './mount-place.ts';
 import type { NativeAddon } from './native.ts';
-import type { NetnsEntry, NetnsSnapshot } from './netns-snapshot.ts';
+import type { NetnsRef } from './netns-ref.ts';
+
+export interface NetnsEntry extends NetnsRef {
+  readonly name: string;
+}
+
+/** The content of the netns directory as plain data. */
+export interface NetnsSnapshot {
+  /** False if the directory could not be read. While it is false, a missing entry does not mean that the netns is gone. */
+  readonly complete: boolean;
+  /** Sorted by name. */
+  readonly entries: readonly NetnsEntry[];
+  /** Names in the directory that are not a usable netns, each with the reason. Sorted by name. */
+  readonly problems: readonly { readonly name: string; readonly reason: string }[];
+}
 
 export interface NetnsDirectoryOptions {
   readonly directory: string;

@@ -1,5 +1,5 @@
 // Builds the one record of how a connection ended. The field names are stable: logs, metrics and tests read them. Pure.
-import { endpointText } from '../routing/endpoint.ts';
+import { endpointText } from '../routing/addresses.ts';
 import type { Backend, Route } from '../routing/route-table.ts';
 import type { ConnectionReport, Outcome, Peer } from './engine.ts';
 import type { FailureReason, Refusal } from './reasons.ts';

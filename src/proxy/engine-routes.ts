@@ -1,8 +1,8 @@
 // Updates the slot shares and the netns handles of an engine when the routes change.
 import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { PortRoute, RouteTable } from '../routing/route-table.ts';
+import { routedGroups, slotShares } from './connection-shares.ts';
 import type { Engine } from './engine.ts';
-import { routedGroups, slotShares } from './slot-shares.ts';
 
 export interface Routed {
   readonly routes: RouteTable;

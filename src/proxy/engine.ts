@@ -1,5 +1,6 @@
 // The interface between mechanism and policy. An engine handles sockets, network namespaces and bytes, but no TLS and no clusters.
 // A policy handles TLS and clusters, but never a socket. Every engine passes test/conformance/engine.ts.
+import { closeSync } from 'node:fs';
 import type { NetnsRef } from '../netns/netns-ref.ts';
 import type { Backend } from '../routing/route-table.ts';
 
@@ -227,4 +228,23 @@ export interface Engine {
   drain(timeoutMs: number): Promise<DrainResult>;
   /** Ends all listeners and connections at once. After that, opening a listener fails with ERR_ENGINE_STOPPED. */
   close(): Promise<void>;
+}
+
+/**
+ * For a listener that is opened after the engine began to close. The engine has already stopped all listeners and connections, and would
+ * never stop this one.
+ */
+export class EngineClosedError extends Error {
+  override readonly name = 'EngineClosedError';
+  readonly code = 'ERR_ENGINE_STOPPED';
+
+  constructor() {
+    super('the engine is closed');
+  }
+}
+
+/** Returns the error to throw. Closes the descriptor of the spec, if any: the engine already owns it. */
+export function engineClosed({ fd }: ListenerSpec): EngineClosedError {
+  if (fd !== undefined) closeSync(fd);
+  return new EngineClosedError();
 }

@@ -3,9 +3,9 @@
 import type { Backend, Route } from '../routing/route-table.ts';
 import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
+import { shareKey, slotGroup } from './connection-shares.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import type { Refusal } from './reasons.ts';
-import { shareKey, slotGroup } from './share-key.ts';
 
 export interface PortPolicyOptions {
   /** Called for each connection, because the route can change while the port stays open. */

@@ -7,10 +7,10 @@ import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
 import { AllowedSources } from './allowed-sources.ts';
 import { ConnectionEnding, type Findings } from './connection-record.ts';
+import { shareKey, slotGroup } from './connection-shares.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
 import type { Refusal } from './reasons.ts';
-import { shareKey, slotGroup } from './share-key.ts';
 
 /** The facts that the policy collects about a connection. The engine carries them as `note`. */
 export class ConnectionNote implements Findings {

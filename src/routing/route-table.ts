@@ -1,7 +1,7 @@
 // The route table: plain frozen data. The control side builds a new table, and the data plane swaps it in by one reference.
 // It contains server names and backends and does no I/O.
 import type { NetnsRef } from '../netns/netns-ref.ts';
-import { endpointText } from './endpoint.ts';
+import { endpointText } from './addresses.ts';
 
 /** One address of an API server, inside a netns. */
 export interface Backend {

@@ -87,7 +87,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'cli/exit-codes.ts',
       ...['objects', 'sources', 'instance', 'world'].map((name) => `control/${name}`),
       'kube',
-      ...['clock-check', 'descriptor-limit', 'node-version'].map((name) => `lifecycle/${name}.ts`),
+      ...['descriptor-limit', 'start-checks'].map((name) => `lifecycle/${name}.ts`),
       'netns',
       'routing',
     ],

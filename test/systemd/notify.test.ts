@@ -204,7 +204,7 @@ describe('the journal', () => {
   });
 
   test('is detected by JOURNAL_STREAM, if stdout is that stream', async () => {
-    const { isJournal } = await import('../../src/telemetry/log/journal-stream.ts');
+    const { isJournal } = await import('../../src/telemetry/log/logger.ts');
     const { dev, ino } = fstatSync(1);
     expect(isJournal(`${dev}:${ino}`, 1)).toBe(true);
     expect(isJournal(`${dev}:${ino + 1}`, 1)).toBe(false);

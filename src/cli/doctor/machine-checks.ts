@@ -1,9 +1,8 @@
 // The checks of the machine: configuration, Node, clock, addon, the right to enter network namespaces, descriptors.
 import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { CLOCK_FIX, clockProblem } from '../../lifecycle/clock-check.ts';
 import { descriptorBudget, descriptorLimit } from '../../lifecycle/descriptor-limit.ts';
-import { nodeProblem } from '../../lifecycle/node-version.ts';
+import { CLOCK_FIX, clockProblem, nodeProblem } from '../../lifecycle/start-checks.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 

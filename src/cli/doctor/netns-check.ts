@@ -2,8 +2,8 @@
 import { type Dirent, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isNetworkNetns, netnsPrefixes } from '../../control/world/netns-index.ts';
-import { hiddenHost, MOUNT_NETNS, placeOf } from '../../netns/hidden-host.ts';
 import { identify } from '../../netns/identify.ts';
+import { hiddenHost, MOUNT_NETNS, placeOf } from '../../netns/mount-place.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 import type { LoadedAddon } from './machine-checks.ts';

@@ -1,6 +1,6 @@
 // Checks that the ports are free by binding each for a moment. A port that a running isthmus uses is fine.
 import { createServer } from 'node:net';
-import { endpointText } from '../../routing/endpoint.ts';
+import { endpointText } from '../../routing/addresses.ts';
 import type { StatusView } from '../../telemetry/status/status.ts';
 import { askAdmin } from '../admin-client.ts';
 import type { Endpoint } from '../config/values.ts';

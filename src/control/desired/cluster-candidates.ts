@@ -1,7 +1,7 @@
 // The candidate backends of a cluster, with the results of their probes. A candidate is the address of the API server in one netns of the
 // cluster's networks. All candidates are probed; routes contain only those that are up.
 import type { TargetHealth } from '../../health/target-health.ts';
-import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
+import type { NetnsEntry } from '../../netns/netns-directory.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
 import type { ClusterFacts } from '../sources/cluster-source.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';

@@ -3,7 +3,7 @@
 
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
-import type { NetnsEntry } from '../../netns/netns-snapshot.ts';
+import type { NetnsEntry } from '../../netns/netns-directory.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
 import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';

@@ -2,7 +2,7 @@
 // an unchanged World gives an unchanged status.
 
 import { settledError, type TargetHealth } from '../../health/target-health.ts';
-import { endpointText } from '../../routing/endpoint.ts';
+import { endpointText } from '../../routing/addresses.ts';
 import type { ClusterFacts } from '../sources/cluster-source.ts';
 import { isOvnNetns, type NetnsIndex } from '../world/netns-index.ts';
 import { type ClusterCandidate, isUp } from './cluster-candidates.ts';

@@ -1,6 +1,6 @@
 // Finds the netns of a Neutron network by the id in the netns name. It is an index, because each turn looks up a thousand clusters among a
 // thousand names. Names match exactly: a loose match could dial inside another tenant's network, or the host's own. Pure.
-import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
+import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-directory.ts';
 import { byText } from '../objects/text-order.ts';
 import { isUuid, UUID_LENGTH } from '../sources/network-id.ts';
 

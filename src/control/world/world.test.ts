@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ModelApi } from '../../../test/support/kubernetes/model-api.ts';
-import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
+import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-directory.ts';
 import { endpointSliceOf } from '../objects/published-objects.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { type World, worldOf } from './world.ts';

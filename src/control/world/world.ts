@@ -1,7 +1,7 @@
 // All input of one turn of the loop, as one frozen value. It is sorted, so equal observations give equal values. Where the
 // current observation is incomplete, it keeps the data of earlier turns. Pure.
 import type { TargetHealth } from '../../health/target-health.ts';
-import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-snapshot.ts';
+import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-directory.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';

@@ -3,20 +3,20 @@
 import type { NativeAddon, NativeEngineHandle, NativeEngineHandlers } from '../../netns/native.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
 import type { Backend } from '../../routing/route-table.ts';
-import type {
-  Decision,
-  DialAttempt,
-  DrainResult,
-  Engine,
-  EngineLimits,
-  EngineStats,
-  Listener,
-  ListenerSpec,
-  Outcome,
-  Peer,
-  SlotShares,
+import {
+  type Decision,
+  type DialAttempt,
+  type DrainResult,
+  type Engine,
+  type EngineLimits,
+  type EngineStats,
+  engineClosed,
+  type Listener,
+  type ListenerSpec,
+  type Outcome,
+  type Peer,
+  type SlotShares,
 } from '../engine.ts';
-import { refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { OUTCOMES } from './outcomes.ts';
 import { Pools } from './pools.ts';
@@ -70,7 +70,7 @@ export class NativeEngine implements Engine {
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
-    if (this.#closing) throw refused(spec);
+    if (this.#closing) throw engineClosed(spec);
     const id = this.#nextListener++;
     this.#listeners.set(id, spec);
     try {

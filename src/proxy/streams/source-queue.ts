@@ -1,6 +1,6 @@
 // Keeps the connections that can be evicted, grouped by source address. Eviction picks the address with the most
 // connections and removes its oldest one, so a flood evicts its own connections.
-import { sourceOf } from '../../routing/client-source.ts';
+import { sourceOf } from '../../routing/addresses.ts';
 
 export class SourceQueue<T> {
   readonly #sources = new Map<string, Set<T>>();

@@ -6,17 +6,18 @@ import { descriptorOf } from '../../netns/descriptor.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { NetnsHandles } from '../../netns/netns-handles.ts';
 import type { NetnsRef } from '../../netns/netns-ref.ts';
-import type {
-  DrainResult,
-  Engine,
-  EngineLimits,
-  EngineStats,
-  Listener,
-  ListenerSpec,
-  Outcome,
-  SlotShares,
+import {
+  type DrainResult,
+  type Engine,
+  EngineClosedError,
+  type EngineLimits,
+  type EngineStats,
+  engineClosed,
+  type Listener,
+  type ListenerSpec,
+  type Outcome,
+  type SlotShares,
 } from '../engine.ts';
-import { EngineClosedError, refused } from '../engine-closed.ts';
 import { IdleGate } from '../idle-gate.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { PendingDials } from './dial-backend.ts';
@@ -58,7 +59,7 @@ export class StreamsEngine implements Engine {
   }
 
   async openListener(spec: ListenerSpec): Promise<Listener> {
-    if (this.#closing) throw refused(spec);
+    if (this.#closing) throw engineClosed(spec);
     const context: ConnectionContext = {
       spec,
       limits: this.#limits,

@@ -1,7 +1,7 @@
 // Limits the connections of a port. A full port evicts old connections and still accepts new ones. So a kubelet's probe is never blocked by
 // silent clients, by requests sent byte by byte, or by answers that are never read.
 import type { Socket } from 'node:net';
-import { sourceOf } from '../../routing/client-source.ts';
+import { sourceOf } from '../../routing/addresses.ts';
 import { type Held, surplus } from './connection-surplus.ts';
 
 /** The part of the limit for connections that are being answered. The rest is for connections that wait. */

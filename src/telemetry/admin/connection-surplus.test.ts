@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sourceOf } from '../../routing/client-source.ts';
+import { sourceOf } from '../../routing/addresses.ts';
 import { surplus } from './connection-surplus.ts';
 
 /** `a1 b1 a2`: oldest first. The letter is the source. */

@@ -1,5 +1,6 @@
 // Creates the program's logger: JSON for machines, one readable line for people. Log records contain no secrets: the proxy sees no
 // TLS plaintext, and kubeconfigs are never logged.
+import { fstatSync } from 'node:fs';
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { LogLevel, LogLine } from './log-fields.ts';
 
@@ -54,6 +55,20 @@ async function prettifier(): Promise<(line: string) => string> {
     singleLine: true,
   });
   return (line) => prettify(line) ?? '';
+}
+
+/**
+ * Whether the output goes directly to systemd's journal, which adds the time and reads a priority from each line. `variable` is
+ * JOURNAL_STREAM, `<device>:<inode>`. It is compared with `fd`: a child inherits it even if its output goes elsewhere.
+ */
+export function isJournal(variable: string | undefined, fd: number): boolean {
+  if (variable === undefined || variable === '') return false;
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return variable === `${dev}:${ino}`;
+  } catch {
+    return false; // closed
+  }
 }
 
 function closeOutput(output: ReturnType<typeof destination>): Promise<void> {

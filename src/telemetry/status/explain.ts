@@ -2,7 +2,7 @@
 // first broken link comes first. A pure function of the answer of /status.
 import { nearestFew } from '../../cli/config/nearest.ts';
 import type { ClusterState } from '../../control/desired/cluster-status.ts';
-import { endpointText } from '../../routing/endpoint.ts';
+import { endpointText } from '../../routing/addresses.ts';
 import { pressureNotes } from '../metrics/pressure.ts';
 import { publishedLinks } from './explain-published.ts';
 import { type Explanation, type Link, type LinkName, link } from './explanation.ts';

@@ -5,7 +5,7 @@ import type { BackendStatus } from '../../control/desired/cluster-status.ts';
 import type { ListenerStatus } from '../../control/desired/listener-status.ts';
 import type { ShownCluster } from '../../control/turn-result.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
-import { endpointText } from '../../routing/endpoint.ts';
+import { endpointText } from '../../routing/addresses.ts';
 import type { PressureCounts } from '../metrics/pressure.ts';
 import type { Traffic, TrafficSource } from '../metrics/traffic.ts';
 import { type ListenerView, listenerView } from './listener-view.ts';

@@ -12,7 +12,7 @@ import { type MachineFacts, readMachine } from '../../../src/control/sources/mac
 import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../../src/control/world/world.ts';
 import type { TargetHealth } from '../../../src/health/target-health.ts';
-import type { NetnsEntry } from '../../../src/netns/netns-snapshot.ts';
+import type { NetnsEntry } from '../../../src/netns/netns-directory.ts';
 import type { PortOutcome } from '../../../src/routing/route-table.ts';
 
 export const NAMESPACE = 'magnum-system';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clockProblem } from './clock-check.ts';
+import { clockProblem } from './start-checks.ts';
 
 test('a clock that shows a time before the date of the source code is reported as wrong', () => {
   expect(clockProblem(0)).toBe(

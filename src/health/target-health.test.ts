@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nextVerdict, UNPROVEN, type VerdictRules } from './verdict.ts';
+import { nextVerdict, UNPROVEN, type VerdictRules } from './target-health.ts';
 
 /** `results` in order: + passed, - failed. `ups`: whether the target is up after each result. */
 interface Row {

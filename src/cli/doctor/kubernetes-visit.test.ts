@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KubeError, type KubeErrorFacts } from '../../kube/kube-error.ts';
-import { apiTrouble } from './api-trouble.ts';
+import { apiTrouble } from './kubernetes-visit.ts';
 
 const PLACE = { server: 'https://api.example:6443', identity: 'user "net-1" of /etc/kubeconfig' };
 const trouble = (facts: Partial<KubeErrorFacts>) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Route } from '../routing/route-table.ts';
-import { routedGroups, slotShares } from './slot-shares.ts';
+import { connectionsByKind, routedGroups, shareKey, slotShares } from './connection-shares.ts';
 
 const groupsOf = (count: number): ReadonlySet<string> =>
   new Set(Array.from({ length: count }, (_, i) => `g${i}`));
@@ -60,4 +60,18 @@ test('a cluster and its listeners are one group, and a cluster without a healthy
   expect(routedGroups({ byServerName, defaultRoute: null }, ports)).toEqual(
     new Set(['magnum-system/alpha', 'magnum-system/beta']),
   );
+});
+
+test('a cluster and a listener of the same name are counted separately', () => {
+  const own = { cluster: 'a', namespace: 'ns' };
+  const pooled = { ...own, pool: { listener: 'ns/a', allowedCidrs: [] } };
+  const shares = new Map([
+    [shareKey(own), 3],
+    [shareKey(pooled), 4],
+  ]);
+  expect(shares.size).toBe(2);
+  expect(connectionsByKind(shares)).toEqual({
+    clusters: new Map([['ns/a', 3]]),
+    listeners: new Map([['ns/a', 4]]),
+  });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Backoff } from './backoff.ts';
+import { Backoff } from './watch-retry.ts';
 
 const backoff = (random: () => number) => new Backoff({ firstMs: 200, maxMs: 30_000, random });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointText } from './endpoint.ts';
+import { endpointText } from './addresses.ts';
 
 test.each([
   ['192.0.2.1', 6443, '192.0.2.1:6443'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { containerSettings, type FirstProcess } from './container-settings.ts';
+import { containerSettings, type FirstProcess } from './service-settings.ts';
 
 const SCRIPT = '/usr/local/bin/isthmus';
 const SETTINGS = { ISTHMUS_MAX_PENDING_DIALS: '64' };
