@@ -1,5 +1,5 @@
-// The sizes of folders: `ls` should show the architecture. `npm run check` runs this file.
-import { readdirSync } from 'node:fs';
+// The sizes of folders and files: `ls` should show the architecture. `npm run check` runs this file.
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -7,6 +7,68 @@ import { expect, test } from 'vitest';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const MAX_FILES = 25;
 const MAX_LOOSE_SOURCES = 4;
+const LEAST_LINES = 40;
+
+/** The files of src under 40 lines, each with the reason why it is no part of another file. A merged or a longer file loses its row. */
+const SHORT_FILES: Readonly<Record<string, string>> = {
+  'src/cli/config/label-values.ts':
+    'the only reader of flag values that loads label code of kube and control',
+  'src/cli/doctor/check.ts': 'the vocabulary of all checks: any check in this file would form a cycle',
+  'src/cli/status-command.ts': 'each command is a file of its own, which main.ts loads on demand',
+  'src/control-thread/fallen-backends.ts': 'one decision of the main thread about pending dials',
+  'src/control/apply/kubernetes-status.ts': 'types that both threads and telemetry share',
+  'src/control/desired/cluster-status.ts': 'types that desired, plan and telemetry share',
+  'src/control/desired/desired-context.ts':
+    'the input of every decision of desired; any of them would form a cycle',
+  'src/control/instance/address-refusal.ts': 'shared by the choice of the address and the check of --listen',
+  'src/control/instance/default-route-address.ts':
+    'reads the system; default-route.ts, which it uses, is pure',
+  'src/control/instance/host-identity.ts': 'one fact of the host, for the control thread and the doctor',
+  'src/control/instance/listen-reach.ts': 'pure, for the control thread and the doctor',
+  'src/control/objects/cluster-name.ts': 'vocabulary of all stages',
+  'src/control/objects/listener-names.ts':
+    'the form of names, apart from the claims to names and their order',
+  'src/control/objects/problem.ts': 'a type of all stages and of telemetry',
+  'src/control/objects/ready-check.ts': 'vocabulary of control and of the admin port',
+  'src/control/objects/shown-value.ts': 'vocabulary of all stages',
+  'src/control/objects/text-order.ts': 'vocabulary of all stages',
+  'src/control/objects/wire-object.ts': 'a type of all stages that read or write objects',
+  'src/control/plan/object-tags.ts': 'one rule of the Service plan and the slice plan',
+  'src/control/sources/duplicate-key.ts': 'a workaround for the YAML parser, for manifests and kubeconfigs',
+  'src/control/sources/listener-snapshot.ts': 'types of both sources, file and Kubernetes, and of world',
+  'src/control/sources/network-id.ts': 'one security rule, for sources and world',
+  'src/control/sources/yield-to-event-loop.ts': 'a mechanism without a subject of its own',
+  'src/control/turn-result.ts': 'joins the results of desired and plan, for telemetry and the main thread',
+  'src/health/probe-kinds.ts': 'imports every probe; probe.ts, which they import, would form a cycle',
+  'src/health/probe.ts': 'the interface that every probe imports',
+  'src/health/stall-proof-deadline.ts': 'a mechanism that is tested without TLS and without a netns',
+  'src/kube/abortable.ts': 'waits for watches and for writes, which share no other file',
+  'src/kube/access-review.ts': 'one request, for the publisher and the doctor',
+  'src/kube/credentials/kubeconfig-error.ts': 'an error that eight files of kube and the doctor share',
+  'src/kube/labels/label-syntax.ts': 'shared by selectors, tags and flags',
+  'src/kube/labels/node-selector.ts': 'another format than the label selector, with operators of its own',
+  'src/kube/object-answer.ts': 'apply may load it, but not the client',
+  'src/lifecycle/settings-environment.ts': 'the commands load it without the service',
+  'src/lifecycle/start-checks.ts': 'main.ts and the doctor load it without the service',
+  'src/lifecycle/trim-startup-heap.ts': 'both threads load it',
+  'src/netns/descriptor.ts': 'telemetry may load nothing else of netns',
+  'src/netns/netns-ref.ts': 'the only type of netns that routing may import',
+  'src/proxy/allowed-sources.ts': 'shared by the policies of names and of ports',
+  'src/proxy/engine-limits.ts': 'the fixed limits; engine.ts has the interface of engines',
+  'src/proxy/idle-gate.ts': 'shared by both engines',
+  'src/proxy/native/outcomes.ts':
+    'a table in the order of native/engine/outcome.h, and a page of the reference',
+  'src/proxy/reasons.ts': 'a table of names that never change, and a page of the reference',
+  'src/proxy/streams/source-queue.ts': 'a data structure with a test of its own',
+  'src/routing/addresses.ts': 'shared by proxy and telemetry, which load no code of each other',
+  'src/telemetry/admin/ready-page.ts': 'pure, for the admin ports and app.ts',
+  'src/telemetry/log/eviction-log.ts': 'one log line with a limit, for both admin ports',
+  'src/telemetry/log/journal-lines.ts': 'loaded on demand: pino-pretty has 40 modules',
+  'src/telemetry/status/probe-view.ts': 'shared by two views of which one imports the other',
+  'src/tls/alert.ts': 'the only bytes that tls/ writes; its other files read',
+  'src/tls/foreign-protocol.ts': 'about peers that speak no TLS, which the parser of records does not cover',
+  'src/version.ts': 'both threads load it',
+};
 
 const isTestFile = (name: string): boolean => /\.(test|conformance|e2e|helm|image)\.ts$/.test(name);
 
@@ -29,6 +91,15 @@ test.each(['src', 'native', 'demo', 'scripts', 'test'])(
 
 test('src has at most four loose files', () => {
   expect(filesIn('src').length).toBeLessThanOrEqual(MAX_LOOSE_SOURCES);
+});
+
+test('no product file has fewer than 40 lines without a reason', () => {
+  const linesOf = (path: string) => readFileSync(join(root, path), 'utf8').split('\n').length - 1;
+  const short = ['src', ...foldersBelow('src')]
+    .flatMap((place) => filesIn(place).map((name) => join(place, name)))
+    .filter((path) => linesOf(path) < LEAST_LINES);
+  expect(short.length).toBeGreaterThan(10);
+  expect(short.sort()).toEqual(Object.keys(SHORT_FILES).sort());
 });
 
 test('test has no loose file', () => {
