@@ -16,6 +16,7 @@ import type { TurnCache } from '../control/objects/turn-cache.ts';
 import { KubeSource } from '../control/sources/kube-source.ts';
 import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
+import { isEqual } from '../routing/changes.ts';
 import type { Log } from '../telemetry/log/log-fields.ts';
 import type { ProcessOrigin } from './control-messages.ts';
 
@@ -200,7 +201,7 @@ export class ControlKubernetes {
   async #checkAddress(): Promise<void> {
     const before = this.#defaultRoute;
     this.#defaultRoute = await readDefaultRouteAddress();
-    if (JSON.stringify(before) === JSON.stringify(this.#defaultRoute)) return;
+    if (isEqual(before, this.#defaultRoute)) return;
     this.#warnIfUnreachable();
     this.#options.onChange();
   }

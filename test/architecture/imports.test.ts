@@ -130,7 +130,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   },
   'control-thread/readiness.ts': { types: ['control'] },
   'control-thread/control-kubernetes.ts': {
-    anything: ['control', 'kube'],
+    anything: ['control', 'kube', 'routing/changes.ts'],
     types: ['cli/config', 'control-thread/control-messages.ts', LOG_FIELDS],
   },
   'control-thread/control-thread.ts': {
