@@ -9,7 +9,7 @@ import { runScenario, type ScenarioResult } from './harness/runner.ts';
 import { grouped, openStage, participantsOf, type Stage } from './harness/stage.ts';
 import { readTools } from './harness/tools.ts';
 import { chosenPeers } from './peers/chosen.ts';
-import type { Peer } from './peers/peer.ts';
+import type { PeerProgram } from './peers/peer.ts';
 import { checkOf } from './report/check.ts';
 import { markdown } from './report/markdown.ts';
 import type { PeerFacts, Report } from './report/report.ts';
@@ -60,7 +60,7 @@ async function testAll(stage: Stage): Promise<void> {
   }
 }
 
-const isQualified = ({ name }: Peer): boolean =>
+const isQualified = ({ name }: PeerProgram): boolean =>
   correctness.some(({ peer, disqualified }) => peer === name && disqualified === null);
 
 const groups = grouped(scenarios);
@@ -95,7 +95,7 @@ for (const [needs, wanted] of groups) {
   await stage.close();
 }
 
-const versionOf = (peer: Peer): string => {
+const versionOf = (peer: PeerProgram): string => {
   try {
     return peer.version();
   } catch {

@@ -3,10 +3,10 @@
 import { buildLoad } from './harness/build-load.ts';
 import { readOptions } from './harness/options.ts';
 import { findProgram } from './harness/packages.ts';
-import { type Found, writeTools } from './harness/tools.ts';
+import { type FoundProgram, writeTools } from './harness/tools.ts';
 
 const options = readOptions(process.argv.slice(2));
-const programs: Record<string, Found> = {};
+const programs: Record<string, FoundProgram> = {};
 for (const name of ['haproxy', 'nginx', 'sniproxy', 'envoy'])
   if (options.peers.some((peer) => peer === name || peer.startsWith(`${name}-`)))
     programs[name] = await findProgram(name);

@@ -2,9 +2,9 @@
 // It publishes nothing itself: the demo shows how Isthmus does that.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../test/fake-kube-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../test/fake-kube-api/management-api.ts';
 import { neededRules } from '../test/fake-kube-api/needed-access.ts';
+import type { StoredObject } from '../test/fake-kube-api/stored-object.ts';
 import { additionalListenerDefinition } from '../test/fake-kube-api/types/additional-listener-definition.ts';
 import {
   machineDefinition,
@@ -218,7 +218,7 @@ export class DemoManagement {
     return this.#api.store.get({ ...SERVICE, name: cluster }) !== null;
   }
 
-  leases(): KubeObject[] {
+  leases(): StoredObject[] {
     return this.#api.store.list({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',

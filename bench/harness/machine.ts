@@ -5,7 +5,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { NETNS_SETTINGS } from './site.ts';
 import { root } from './tools.ts';
 
-export interface Machine {
+export interface BenchMachine {
   readonly date: string;
   readonly kernel: string;
   readonly cpu: string;
@@ -22,7 +22,7 @@ export interface Machine {
 }
 
 /** One line for the report: when, which code, which machine. */
-export function machineText(machine: Machine): string {
+export function machineText(machine: BenchMachine): string {
   const { date, commit, node, kernel, cores, cpu, memoryGb, hypervisor, stealSinceBoot, loadAverage } =
     machine;
   const loads = loadAverage.map((each) => each.toFixed(1)).join(' ');
@@ -40,7 +40,7 @@ function said(command: string, ...args: string[]): string {
   }
 }
 
-export function machineFacts(): Machine {
+export function machineFacts(): BenchMachine {
   const stat = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1).map(Number);
   const total = stat.slice(0, 8).reduce((sum, each) => sum + each, 0);
   const dirty =

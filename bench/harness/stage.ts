@@ -1,5 +1,5 @@
 // A site with its running peers, shared by all scenarios that need this site.
-import { type Peer, PeerError, type RunningPeer } from '../peers/peer.ts';
+import { PeerError, type PeerProgram, type RunningPeer } from '../peers/peer.ts';
 import type { Participant, Scenario } from '../scenarios/scenario.ts';
 import type { Progress } from './progress.ts';
 import { openSite, type Site, type SiteNeeds } from './site.ts';
@@ -14,7 +14,7 @@ export interface Stage {
 
 export async function openStage(
   needs: SiteNeeds,
-  peers: readonly Peer[],
+  peers: readonly PeerProgram[],
   load: string,
   progress: Progress,
 ): Promise<Stage> {
@@ -45,7 +45,7 @@ export async function openStage(
 
 export function participantsOf(
   scenario: Scenario,
-  peers: readonly Peer[],
+  peers: readonly PeerProgram[],
   site: Site,
 ): readonly Participant[] {
   return scenario.participants?.(peers, site) ?? peers.map((peer) => ({ name: peer.name, peer, site }));

@@ -13,11 +13,11 @@ export interface Program {
   readonly libraries: string;
 }
 
-export type Found = { readonly program: Program } | { readonly problem: string };
+export type FoundProgram = { readonly program: Program } | { readonly problem: string };
 
 export interface Tools {
   readonly load: string;
-  readonly programs: Readonly<Record<string, Found>>;
+  readonly programs: Readonly<Record<string, FoundProgram>>;
 }
 
 const file = join(cache, 'tools.json');

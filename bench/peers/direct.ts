@@ -1,8 +1,8 @@
 // No proxy: the client and the backend share one core. This is the physical limit of the generator, not a competitor.
 import { LOCAL_BACKEND_PORT } from '../harness/site.ts';
-import type { Peer } from './peer.ts';
+import type { PeerProgram } from './peer.ts';
 
-export const direct: Peer = {
+export const direct: PeerProgram = {
   name: 'direct',
   entersNetns: false,
   version: () => '-',

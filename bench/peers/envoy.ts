@@ -5,10 +5,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Site, TENANT_ADDRESS, TENANT_PORT } from '../harness/site.ts';
 import type { Program } from '../harness/tools.ts';
-import type { Peer } from './peer.ts';
+import type { PeerProgram } from './peer.ts';
 import { nextPort, startProcess } from './running.ts';
 
-export function envoy(program: Program): Peer {
+export function envoy(program: Program): PeerProgram {
   return {
     name: 'envoy',
     entersNetns: true,

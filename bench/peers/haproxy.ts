@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Site, TENANT_ADDRESS, TENANT_PORT } from '../harness/site.ts';
 import type { Program } from '../harness/tools.ts';
-import type { Peer } from './peer.ts';
+import type { PeerProgram } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
 /** No configuration is best at everything, so several take part. Splice and larger pipes help bulk transfers but slow small requests. */
@@ -19,7 +19,7 @@ export function haproxy(
   program: Program,
   name = 'haproxy',
   variant: Variant = HAPROXY_VARIANTS.haproxy,
-): Peer {
+): PeerProgram {
   return {
     name,
     entersNetns: true,

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { manifestsOf } from '../harness/site.ts';
-import type { Peer } from './peer.ts';
+import type { PeerProgram } from './peer.ts';
 import { nextPort, startProcess } from './running.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** @param from the checkout whose `dist` runs; `npm run setup` must have prepared it. */
-export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`, from = root): Peer {
+export function isthmus(engine: 'native' | 'streams', name = `isthmus-${engine}`, from = root): PeerProgram {
   return {
     name,
     entersNetns: true,

@@ -4,10 +4,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOCAL_BACKEND_PORT, type Site } from '../harness/site.ts';
 import type { Program } from '../harness/tools.ts';
-import type { Peer } from './peer.ts';
+import type { PeerProgram } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
-export function nginx(program: Program): Peer {
+export function nginx(program: Program): PeerProgram {
   return {
     name: 'nginx',
     entersNetns: false,

@@ -9,7 +9,7 @@ export interface RunningPeer {
   stop(): Promise<void>;
 }
 
-export interface Peer {
+export interface PeerProgram {
   readonly name: string;
   /** False for a peer that cannot enter a netns and dials a backend on loopback. Its results are marked. */
   readonly entersNetns: boolean;

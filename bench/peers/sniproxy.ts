@@ -4,10 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOCAL_BACKEND_PORT, type Site } from '../harness/site.ts';
 import type { Program } from '../harness/tools.ts';
-import { type Peer, PeerError } from './peer.ts';
+import { PeerError, type PeerProgram } from './peer.ts';
 import { environmentOf, nextPort, startProcess } from './running.ts';
 
-export function sniproxy(program: Program): Peer {
+export function sniproxy(program: Program): PeerProgram {
   return {
     name: 'sniproxy',
     entersNetns: false,

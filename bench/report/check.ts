@@ -1,13 +1,13 @@
 // Computes the output of `--check` and whether it passes. Pure. A requested goal that could not be judged does not pass.
 import type { Correctness } from '../scenarios/correctness.ts';
-import { OURS, type Verdict } from './verdicts.ts';
+import { type GoalVerdict, OURS } from './verdicts.ts';
 
-export interface Check {
+export interface GoalCheck {
   readonly lines: readonly string[];
   readonly passes: boolean;
 }
 
-function lineOf({ title, must, measured, verdict, missedBy, reason }: Verdict): string[] {
+function lineOf({ title, must, measured, verdict, missedBy, reason }: GoalVerdict): string[] {
   if (verdict === 'failed') return [`FAILED ${title}: ${reason}`];
   if (verdict === 'disturbed') return [`NOT JUDGED ${title}: the machine was disturbed, measure again`];
   if (verdict !== 'missed') return [];
@@ -15,7 +15,7 @@ function lineOf({ title, must, measured, verdict, missedBy, reason }: Verdict): 
   return [`MISSED ${title}: ${measured!.median.toFixed(3)}, goal ${must.toFixed(2)}, by ${by} %`];
 }
 
-export function checkOf(goals: readonly Verdict[], correctness: readonly Correctness[]): Check {
+export function checkOf(goals: readonly GoalVerdict[], correctness: readonly Correctness[]): GoalCheck {
   const unmet = goals.flatMap(lineOf);
   const incorrect = correctness.filter(
     ({ peer, disqualified }) => disqualified !== null && peer.startsWith('isthmus-'),

@@ -1,9 +1,9 @@
 // Renders the goals as a table with a summary line, for the report.
 import { BASELINE } from './ratios.ts';
 import { inCell, number, row, table } from './table.ts';
-import { missedAgainstBest, type Verdict } from './verdicts.ts';
+import { type GoalVerdict, missedAgainstBest } from './verdicts.ts';
 
-function verdictWords(goal: Verdict): string {
+function verdictWords(goal: GoalVerdict): string {
   const { verdict, missedBy, againstBest, reason } = goal;
   const percent = (share: number): string => `${number(share * 100)} %`;
   const byMore = missedAgainstBest(goal);
@@ -27,7 +27,7 @@ function verdictWords(goal: Verdict): string {
   }
 }
 
-function goalRow(goal: Verdict): string {
+function goalRow(goal: GoalVerdict): string {
   const { title, kind, must, aim, measured, againstBest } = goal;
   const sign = kind === 'most' ? '≤' : '≥';
   const seen =
@@ -39,8 +39,8 @@ function goalRow(goal: Verdict): string {
 }
 
 /** Counts the missed goals: as judged, and against the best HAProxy configuration. */
-export function goalSummary(goals: readonly Verdict[]): string {
-  const count = (wanted: Verdict['verdict']): number =>
+export function goalSummary(goals: readonly GoalVerdict[]): string {
+  const count = (wanted: GoalVerdict['verdict']): number =>
     goals.filter(({ verdict }) => verdict === wanted).length;
   const others = (['failed', 'disturbed', 'not measured'] as const)
     .filter((each) => count(each) > 0)
@@ -53,12 +53,12 @@ export function goalSummary(goals: readonly Verdict[]): string {
   ].join('');
 }
 
-function goalTable(goals: readonly Verdict[]): string {
+function goalTable(goals: readonly GoalVerdict[]): string {
   return table(
     ['goal (isthmus-native)', 'measured', 'against the HAProxy that does best here', 'must', 'aim', ''],
     goals.map(goalRow),
   );
 }
 
-export const goalSection = (goals: readonly Verdict[]): string =>
+export const goalSection = (goals: readonly GoalVerdict[]): string =>
   `${goalTable(goals)}\n\n${goalSummary(goals)}`;

@@ -1,7 +1,7 @@
 // Reduces rounds to numbers: the median of each metric, and the median of its same-round ratios to HAProxy.
 import type { Round, ScenarioResult } from '../harness/runner.ts';
 import { median, type Spread, spread } from '../harness/statistics.ts';
-import type { Metric } from '../scenarios/scenario.ts';
+import type { BenchMetric } from '../scenarios/scenario.ts';
 
 export const BASELINE = 'haproxy';
 
@@ -39,7 +39,12 @@ export const allValuesOf = (result: ScenarioResult, participant: string, metric:
   result.rounds.flatMap(({ measurements }) => measurements[participant]?.values[metric] ?? []);
 
 /** A ratio above 1 means that `participant` is better than `base`. */
-export function ratioTo(result: ScenarioResult, participant: string, base: string, metric: Metric): Spread {
+export function ratioTo(
+  result: ScenarioResult,
+  participant: string,
+  base: string,
+  metric: BenchMetric,
+): Spread {
   const ratios = usableRounds(result, participant, base).flatMap(({ measurements }) => {
     const ours = measurements[participant]?.values[metric.name];
     const theirs = measurements[base]?.values[metric.name];
@@ -59,7 +64,7 @@ export interface Cell {
   readonly ratioDisturbed: boolean;
 }
 
-export function cellsOf(result: ScenarioResult, metric: Metric): Cell[] {
+export function cellsOf(result: ScenarioResult, metric: BenchMetric): Cell[] {
   return participantsIn(result).flatMap((participant) => {
     const values = valuesOf(result, participant, metric.name);
     if (values.length === 0) return [];

@@ -1,13 +1,13 @@
 // The section of the project's README with the last result, between two marks. Only a complete run replaces it.
 import type { Report } from './report.ts';
 import { number, row, table } from './table.ts';
-import type { Verdict } from './verdicts.ts';
+import type { GoalVerdict } from './verdicts.ts';
 
 const BEGIN = '<!-- bench: written by npm run bench -->';
 const END = '<!-- bench: end -->';
 
 /** Shows the goals in three columns. The report adds quartiles, rivals and verdicts. */
-export function readmeTable(goals: readonly Verdict[]): string {
+export function readmeTable(goals: readonly GoalVerdict[]): string {
   return table(
     ['measured against HAProxy', 'result', 'goal'],
     goals.map(({ title, measured, kind, must }) =>

@@ -1,8 +1,8 @@
 // The complete result of a run: every round, and all data for the tables and plots.
-import type { Machine } from '../harness/machine.ts';
+import type { BenchMachine } from '../harness/machine.ts';
 import type { ScenarioResult } from '../harness/runner.ts';
 import type { Correctness } from '../scenarios/correctness.ts';
-import type { Verdict } from './verdicts.ts';
+import type { GoalVerdict } from './verdicts.ts';
 
 export interface PeerFacts {
   readonly name: string;
@@ -13,12 +13,12 @@ export interface PeerFacts {
 }
 
 export interface Report {
-  readonly machine: Machine;
+  readonly machine: BenchMachine;
   readonly command: readonly string[];
   readonly rounds: number;
   readonly seconds: number;
   readonly peers: readonly PeerFacts[];
   readonly correctness: readonly Correctness[];
   readonly results: readonly ScenarioResult[];
-  readonly goals: readonly Verdict[];
+  readonly goals: readonly GoalVerdict[];
 }

@@ -2,7 +2,7 @@
 // that crashes or does not start must never pass.
 import type { ScenarioResult } from '../harness/runner.ts';
 import { type Spread, spread } from '../harness/statistics.ts';
-import type { Metric, Scenario } from '../scenarios/scenario.ts';
+import type { BenchMetric, Scenario } from '../scenarios/scenario.ts';
 import { GOALS, type Goal } from './goals.ts';
 import {
   allValuesOf,
@@ -16,7 +16,7 @@ import {
 
 export const OURS = 'isthmus-native';
 
-export interface Verdict {
+export interface GoalVerdict {
   readonly title: string;
   readonly kind: Goal['kind'];
   readonly must: number;
@@ -35,13 +35,13 @@ export interface Verdict {
 const shareBelow = (value: number, must: number): number => Math.abs(value - must) / (must || 1);
 
 /** The distance to `must` against the best HAProxy, as a share of `must`. It is 0 if the goal is met or was not judged. */
-export function missedAgainstBest({ verdict, againstBest, must, missedBy }: Verdict): number {
+export function missedAgainstBest({ verdict, againstBest, must, missedBy }: GoalVerdict): number {
   if (verdict === 'failed' || verdict === 'disturbed' || verdict === 'not measured') return 0;
   if (againstBest === null) return missedBy;
   return againstBest.ratio.median < must ? shareBelow(againstBest.ratio.median, must) : 0;
 }
 
-const metricOf = (scenario: Scenario, wanted: string): Metric =>
+const metricOf = (scenario: Scenario, wanted: string): BenchMetric =>
   scenario.metrics.find(({ name }) => name === wanted)!;
 
 function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Spread {
@@ -59,7 +59,7 @@ function measuredFor(goal: Goal, result: ScenarioResult, scenario: Scenario): Sp
 }
 
 /** Considers every HAProxy of the run, including those of `--haproxy`. */
-function bestRival(result: ScenarioResult, metric: Metric): Verdict['againstBest'] {
+function bestRival(result: ScenarioResult, metric: BenchMetric): GoalVerdict['againstBest'] {
   const rivals = participantsIn(result)
     .filter((name) => name === BASELINE || name.startsWith(`${BASELINE}-`))
     .map((peer) => ({ peer, ratio: ratioTo(result, OURS, peer, metric) }))
@@ -99,7 +99,7 @@ export function verdicts(
   results: readonly ScenarioResult[],
   scenarios: readonly Scenario[],
   absent: ReadonlyMap<string, string> = new Map(),
-): Verdict[] {
+): GoalVerdict[] {
   return GOALS.map((goal) => {
     const { title, kind, must, aim } = goal;
     const result = results.find(({ name }) => name === goal.scenario);

@@ -1,9 +1,9 @@
 // Bulk throughput, downstream and upstream, on 1 and on 16 connections. Neither end of the generator copies a byte.
 import type { RunningPeer } from '../peers/peer.ts';
 import {
+  type BenchMetric,
   type Context,
   type Measurement,
-  type Metric,
   ONE_ROUTE,
   type Scenario,
   withCpu,
@@ -16,9 +16,9 @@ const SHAPES = [
   { direction: 'up', connections: 16 },
 ] as const;
 
-export const BULK_METRICS: readonly Metric[] = [
+export const BULK_METRICS: readonly BenchMetric[] = [
   ...SHAPES.map(
-    ({ direction, connections }): Metric => ({
+    ({ direction, connections }): BenchMetric => ({
       name: `${direction}${connections}`,
       title: `${direction}, ${connections} connection${connections > 1 ? 's' : ''}`,
       unit: 'GB/s',

@@ -2,13 +2,13 @@
 // exponential gaps, equal for all peers. Latency counts from the intended start, which avoids coordinated omission.
 import { isDisturbed, watchMachine } from '../harness/disturbance.ts';
 import { pause } from '../harness/processes.ts';
-import { type Metric, ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
+import { type BenchMetric, ONE_ROUTE, type Scenario, withCpu } from './scenario.ts';
 
 const PROBES = 10;
 const FALLBACK_RATE = 4000;
 
 /** Every latency of an open loop includes the generator's lag. That part does not come from the proxy. */
-export const GENERATOR_LAG: Metric = {
+export const GENERATOR_LAG: BenchMetric = {
   name: 'lag99',
   title: 'how late the generator itself was, p99',
   unit: 'µs',

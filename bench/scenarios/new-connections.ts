@@ -1,15 +1,15 @@
 // New connections per second in a closed loop of 64: connect, hello, 1 KB from the backend, FIN in both directions.
 import type { RunningPeer } from '../peers/peer.ts';
 import {
+  type BenchMetric,
   type Context,
   type Measurement,
-  type Metric,
   ONE_ROUTE,
   type Scenario,
   withCpu,
 } from './scenario.ts';
 
-export const CONNECTION_METRICS: readonly Metric[] = [
+export const CONNECTION_METRICS: readonly BenchMetric[] = [
   { name: 'perSecond', title: 'new connections/s', unit: '/s', better: 'higher' },
   { name: 'cpu', title: 'proxy CPU per connection', unit: 'µs', better: 'lower' },
   { name: 'p50', title: 'connect→first byte p50, saturated', unit: 'µs', better: 'lower' },

@@ -2,9 +2,9 @@
 import type { Latency, Load, Timing } from '../harness/load.ts';
 import { cpuTimeNs } from '../harness/processes.ts';
 import type { Site, SiteNeeds } from '../harness/site.ts';
-import type { Peer, RunningPeer } from '../peers/peer.ts';
+import type { PeerProgram, RunningPeer } from '../peers/peer.ts';
 
-export interface Metric {
+export interface BenchMetric {
   readonly name: string;
   readonly title: string;
   readonly unit: string;
@@ -28,7 +28,7 @@ export interface Context {
 
 export interface Participant {
   readonly name: string;
-  readonly peer: Peer;
+  readonly peer: PeerProgram;
   readonly site: Site;
 }
 
@@ -36,7 +36,7 @@ export interface Scenario {
   readonly name: string;
   readonly title: string;
   readonly needs: SiteNeeds;
-  readonly metrics: readonly Metric[];
+  readonly metrics: readonly BenchMetric[];
   /** The duration of one measurement, used to estimate the remaining time. */
   seconds(timing: Timing): number;
   /** Starts the peers again for every measurement, for scenarios about memory or start-up. */
@@ -46,7 +46,7 @@ export interface Scenario {
   /** Changes the requested number of rounds, for a scenario with expensive rounds. */
   rounds?(asked: number): number;
   /** By default, every peer takes part once, on the site. */
-  participants?(peers: readonly Peer[], site: Site): readonly Participant[];
+  participants?(peers: readonly PeerProgram[], site: Site): readonly Participant[];
   prepare?(running: readonly RunningPeer[], context: Context): Promise<void>;
   measure(peer: RunningPeer, context: Context): Promise<Measurement>;
 }

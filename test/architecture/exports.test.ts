@@ -1,5 +1,5 @@
-// The exports of src/: another file imports each of them, and an exported type name means one thing. A value that only tests import must
-// also be used in its own file. `npm run check` runs this file.
+// The exports of src/: another file imports each of them, and an exported type name means one thing, also in test, demo and bench. A value
+// that only tests import must also be used in its own file. `npm run check` runs this file.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -86,21 +86,21 @@ function deadExports(sources: Sources): string[] {
 
 const TYPE_DECLARATIONS = ['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration'];
 
-/** Names of exported types that another file of src declares too, exported or not. */
+/** Names of exported types of src that another file of src declares too, exported or not, or that a file elsewhere exports. */
 function ambiguousTypes(sources: Sources): string[] {
   const places = new Map<string, { path: string; isExported: boolean }[]>();
   for (const [path, source] of Object.entries(sources)) {
-    if (!isProduct(path)) continue;
     for (const statement of parseAst(source, { lang: 'ts' }).body as unknown as readonly Node[]) {
       const isExported = statement.type === 'ExportNamedDeclaration';
       const declaration = isExported ? statement.declaration : statement;
       if (!isNode(declaration) || !TYPE_DECLARATIONS.includes(declaration.type)) continue;
+      if (!isProduct(path) && !isExported) continue;
       const name = nameOf(declaration.id);
       places.set(name, [...(places.get(name) ?? []), { path, isExported }]);
     }
   }
   return [...places].flatMap(([name, declarations]) =>
-    declarations.length > 1 && declarations.some(({ isExported }) => isExported)
+    declarations.length > 1 && declarations.some(({ path, isExported }) => isExported && isProduct(path))
       ? [`${name}: ${declarations.map(({ path }) => path).join(', ')}`]
       : [],
   );
@@ -158,7 +158,27 @@ test.each<[title: string, sources: Sources, ambiguous: string[]]>([
     [],
   ],
   [
-    'a type of a test is not ambiguous',
+    'an exported type of a test with the name of an exported type of src is ambiguous',
+    { 'src/a.ts': 'export interface A {}', 'test/b.ts': 'export type A = 1;' },
+    ['A: src/a.ts, test/b.ts'],
+  ],
+  [
+    'an exported type of a test with the name of a private type of src is not ambiguous',
+    { 'src/a.ts': 'interface A {}', 'test/b.ts': 'export type A = 1;' },
+    [],
+  ],
+  [
+    'exported types of one name in the demo and a test are not ambiguous',
+    { 'demo/a.ts': 'export interface A {}', 'test/b.ts': 'export type A = 1;' },
+    [],
+  ],
+  [
+    'a type of src that a test exports again is not ambiguous',
+    { 'src/a.ts': 'export interface A {}', 'test/b.ts': "export type { A } from '../src/a.ts';" },
+    [],
+  ],
+  [
+    'a private type of a test is not ambiguous',
     { 'src/a.ts': 'export interface A {}', 'src/a.test.ts': 'interface A {}' },
     [],
   ],

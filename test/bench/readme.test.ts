@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { PEER_NAMES } from '../../bench/harness/options.ts';
 import { readmeWith } from '../../bench/report/readme.ts';
 import type { Report } from '../../bench/report/report.ts';
-import type { Verdict } from '../../bench/report/verdicts.ts';
+import type { GoalVerdict } from '../../bench/report/verdicts.ts';
 import { type Extent, partialBecause } from '../../bench/report/whole.ts';
 
 const README = 'before\n<!-- bench: written by npm run bench -->\nold\n<!-- bench: end -->\nafter\n';
@@ -28,7 +28,7 @@ test('a README without the marks stays as it is', () => {
 });
 
 describe('a run', () => {
-  const goal = (verdict: Verdict['verdict']) => ({ title: 'a goal', verdict }) as Verdict;
+  const goal = (verdict: GoalVerdict['verdict']) => ({ title: 'a goal', verdict }) as GoalVerdict;
   const peer = (name: string, problem: string | null = null) => ({
     name,
     version: '1',

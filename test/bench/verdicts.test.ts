@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Round, ScenarioResult } from '../../bench/harness/runner.ts';
 import { checkOf } from '../../bench/report/check.ts';
 import { goalSection, goalSummary } from '../../bench/report/goal-table.ts';
-import { type Verdict, verdicts } from '../../bench/report/verdicts.ts';
+import { type GoalVerdict, verdicts } from '../../bench/report/verdicts.ts';
 import { SCENARIOS } from '../../bench/scenarios/all.ts';
 
 type Values = Readonly<Record<string, number>>;
@@ -23,7 +23,7 @@ const result = (
 ): ScenarioResult => ({ name, rounds, repeated: 0, failures, facts: {} });
 
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
-const judged = (one: ScenarioResult, absent?: ReadonlyMap<string, string>): Verdict =>
+const judged = (one: ScenarioResult, absent?: ReadonlyMap<string, string>): GoalVerdict =>
   verdicts([one], SCENARIOS, absent).find(
     ({ title }) =>
       title ===
@@ -36,7 +36,7 @@ const OURS_ALONE = round({ 'isthmus-native': 130 });
 const LOUD = round({ 'isthmus-native': 130, haproxy: 100 }, ['haproxy']);
 
 describe('a goal', () => {
-  test.each<[string, ScenarioResult, Verdict['verdict'], string | null]>([
+  test.each<[string, ScenarioResult, GoalVerdict['verdict'], string | null]>([
     ['reaches its aim', result('requests', times(5, BOTH)), 'aim', null],
     [
       'is missed by the median',
@@ -121,7 +121,7 @@ describe('a goal', () => {
 });
 
 describe('the best HAProxy', () => {
-  const against = (others: Values): Verdict =>
+  const against = (others: Values): GoalVerdict =>
     judged(result('requests', times(5, round({ 'isthmus-native': 130, haproxy: 100, ...others }))));
 
   test('is one of all participants, including those of --haproxy', () => {
@@ -201,7 +201,7 @@ describe('established connections broken by route changes', () => {
     disturbance: { steal: 0, foreign: 0 },
     disturbed,
   });
-  test.each<[title: string, rounds: readonly Round[], verdict: Verdict['verdict']]>([
+  test.each<[title: string, rounds: readonly Round[], verdict: GoalVerdict['verdict']]>([
     ['reach the aim if no round has one', times(5, churn(0)), 'aim'],
     [
       'miss the goal if one round of five has some, at any median',

@@ -7,12 +7,12 @@ import type { TopView } from '../../src/cli/top/top-view.ts';
 import { Isthmus, mainScript } from '../support/isthmus.ts';
 import { isAlive } from '../support/process.ts';
 import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
-import { Traffic } from '../support/traffic.ts';
+import { ClientTraffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 
 const clusters = new TwoClusters();
 const isthmus = new Isthmus();
-let traffic: Traffic;
+let traffic: ClientTraffic;
 
 beforeAll(async () => {
   await clusters.start();
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await isthmus.start();
   await isthmus.untilState('alpha', 'serving');
   await isthmus.untilState('beta', 'serving');
-  traffic = new Traffic({ port: isthmus.port, cluster: clusters.beta });
+  traffic = new ClientTraffic({ port: isthmus.port, cluster: clusters.beta });
   await traffic.residents(2);
   traffic.visitors(1);
 });

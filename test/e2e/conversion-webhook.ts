@@ -1,6 +1,6 @@
 // The conversion webhook of the OpenStack provider, for the fields that Isthmus reads, on the management cluster's address.
 import { createServer, type Server } from 'node:https';
-import { groupVersionOf, type KubeObject } from '../fake-kube-api/kube-object.ts';
+import { groupVersionOf, type StoredObject } from '../fake-kube-api/stored-object.ts';
 import { convertOpenStackCluster } from '../fake-kube-api/types/openstack-cluster-conversion.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { MANAGEMENT_ADDRESS } from './networks.ts';
@@ -11,7 +11,7 @@ interface ConversionReview {
   readonly request: {
     readonly uid: string;
     readonly desiredAPIVersion: string;
-    readonly objects: readonly KubeObject[];
+    readonly objects: readonly StoredObject[];
   };
 }
 

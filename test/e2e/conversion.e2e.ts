@@ -1,7 +1,7 @@
 // The OpenStack provider is upgraded under load: its definition serves and stores another version, a webhook converts, and the webhook
 // is unavailable for a while. Isthmus withdraws nothing because of it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import { auditedRequests, ISTHMUS_USER, isWrite } from './audit.ts';
@@ -64,7 +64,7 @@ test('the instances follow a definition upgrade from v1beta1 to v1beta2 and writ
   const { spec } = openStackClusterDefinition({
     served: ['v1beta1', 'v1beta2'],
     storage: 'v1beta2',
-  }) as KubeObject & {
+  }) as StoredObject & {
     spec: object;
   };
   const patch = { spec: { ...spec, conversion: webhook.conversion } };

@@ -5,7 +5,7 @@ import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { LogLine } from '../support/isthmus.ts';
+import type { LoggedLine } from '../support/isthmus.ts';
 import { LoggedProcess } from './component.ts';
 import { type ContainerOptions, containerCommand } from './container.ts';
 
@@ -100,9 +100,9 @@ export class Instance {
     return this.#process;
   }
 
-  log(): LogLine[] {
+  log(): LoggedLine[] {
     const lines = readFileSync(this.process.logFile, 'utf8').split('\n');
-    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
+    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LoggedLine);
   }
 
   /** The number of finished connections of a cluster. */

@@ -1,6 +1,6 @@
 // A machine of a workload cluster: a program that listens in the tenant's network on the machine's own address, and the Machine object
 // that Cluster API keeps for it.
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import type { Networks } from './networks.ts';
 import { NAMESPACE } from './workload.ts';
@@ -21,7 +21,7 @@ export interface MachineOptions {
 
 export const sshBanner = (name: string): string => `SSH-2.0-${name}`;
 
-export class Machine {
+export class TenantMachine {
   readonly name: string;
   readonly options: MachineOptions;
   readonly #networks: Networks;
@@ -59,7 +59,7 @@ export class Machine {
 export function machineObject(
   version: string,
   options: MachineOptions,
-): { object: KubeObject; status: object } {
+): { object: StoredObject; status: object } {
   const { cluster, name, address, labels = {}, phase = 'Running' } = options;
   const group = 'infrastructure.cluster.x-k8s.io';
   const reference = version === 'v1beta1' ? { apiVersion: `${group}/v1beta1` } : { apiGroup: group };

@@ -6,7 +6,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
@@ -67,8 +67,8 @@ export interface SliceView {
 export interface ManagementOptions {
   /** The machines with a kube-proxy, with their addresses. */
   readonly machines: Readonly<Record<string, string>>;
-  readonly definition?: KubeObject | undefined;
-  readonly machineDefinition?: KubeObject | undefined;
+  readonly definition?: StoredObject | undefined;
+  readonly machineDefinition?: StoredObject | undefined;
   /** Files or directories of deploy/. */
   readonly manifests?: readonly string[] | undefined;
 }
@@ -298,7 +298,7 @@ export class ManagementCluster {
       leases: `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`,
     };
     const { body } = expectStatus(await this.client.get(groups[kind] ?? `${CORE}/${kind}`), 200);
-    return body.items.map(({ metadata }: KubeObject) => metadata.name as string).sort();
+    return body.items.map(({ metadata }: StoredObject) => metadata.name as string).sort();
   }
 
   async slices(cluster: string): Promise<SliceView[]> {

@@ -23,11 +23,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { Client, type ProxyMode } from './client.ts';
 import { anyUnexpectedExit, lastLogLines } from './component.ts';
 import { type Image, INSTALLED, Instance, type InstanceOptions, type Privileges } from './instance.ts';
-import { Machine, type MachineOptions } from './machine.ts';
+import { type MachineOptions, TenantMachine } from './machine.ts';
 import { ManagementCluster } from './management-cluster.ts';
 import { MANAGEMENT_ADDRESS, Networks } from './networks.ts';
 import { proxiedServer, Workload, type WorkloadOptions } from './workload.ts';
@@ -57,8 +57,8 @@ export interface SiteOptions {
   /** The network nodes, in order; by default net-1 as a Pod and net-2 as a systemd unit. */
   readonly nodes?: readonly NetworkNode[];
   /** The definitions of OpenStackCluster and Machine; our reduced definitions by default. */
-  readonly definition?: KubeObject | undefined;
-  readonly machineDefinition?: KubeObject | undefined;
+  readonly definition?: StoredObject | undefined;
+  readonly machineDefinition?: StoredObject | undefined;
   /** Files or directories of deploy/, including the rights of an instance; only the rights by default. */
   readonly manifests?: readonly string[];
   readonly flags?: readonly string[];
@@ -70,7 +70,7 @@ export class Site {
   readonly instances = new Map<string, Instance>();
   readonly clients = new Map<ProxyMode, Client>();
   readonly workloads = new Map<string, Workload>();
-  readonly machines = new Map<string, Machine>();
+  readonly machines = new Map<string, TenantMachine>();
   readonly #instanceOptions = new Map<string, InstanceOptions>();
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-site-'));
   readonly #options: SiteOptions;
@@ -166,8 +166,8 @@ export class Site {
   }
 
   /** A machine of an existing workload cluster: its server program and its Machine object. */
-  async addMachine(options: MachineOptions): Promise<Machine> {
-    const machine = new Machine(options, this.networks);
+  async addMachine(options: MachineOptions): Promise<TenantMachine> {
+    const machine = new TenantMachine(options, this.networks);
     this.machines.set(machine.name, machine);
     await machine.start();
     await this.management.addMachine(options);

@@ -7,12 +7,12 @@ import { type Access, AccessControl } from './http/access.ts';
 import { RequestCounts } from './http/request-counts.ts';
 import { RequestHandler } from './http/request-handler.ts';
 import type { WatchStream } from './http/watch-stream.ts';
-import { apiVersionOf, copyOf, groupVersionOf, type KubeObject } from './kube-object.ts';
 import { followDefinitions } from './store/definition-controller.ts';
 import { GarbageCollector } from './store/garbage-collector.ts';
 import { ObjectReads } from './store/object-reads.ts';
 import { type Entry, ObjectStore, type Snapshot } from './store/object-store.ts';
 import { ObjectWrites, type PatchType, type Target } from './store/object-writes.ts';
+import { apiVersionOf, copyOf, groupVersionOf, type StoredObject } from './stored-object.ts';
 import type { Conversion } from './types/custom-types.ts';
 import { CRD_RESOURCE, ResourceTable } from './types/resource-table.ts';
 
@@ -30,7 +30,7 @@ export interface ManagementApiOptions {
   readonly access?: ReadonlyMap<string, Access>;
   readonly namespaces?: readonly string[];
   /** CustomResourceDefinitions to create at the start. */
-  readonly definitions?: readonly KubeObject[];
+  readonly definitions?: readonly StoredObject[];
   /** By name of the definition. Each replaces a conversion webhook. */
   readonly conversions?: ReadonlyMap<string, Conversion>;
   /** Delete the dependents of deleted objects, as kube-controller-manager does. */
@@ -43,14 +43,18 @@ export interface ManagementApiOptions {
 /** Direct access for the admin, with the same rules as over HTTPS. `apiVersion` and `kind` select the resource. */
 export interface AdminStore {
   readonly revision: number;
-  create(object: object): KubeObject;
+  create(object: object): StoredObject;
   /** Replaces the object. Without a resourceVersion it replaces any version. */
-  update(object: object, subresource?: '' | 'status'): KubeObject;
+  update(object: object, subresource?: '' | 'status'): StoredObject;
   /** A merge patch. */
-  patch(ref: ObjectRef, patch: object, subresource?: '' | 'status'): KubeObject;
+  patch(ref: ObjectRef, patch: object, subresource?: '' | 'status'): StoredObject;
   delete(ref: ObjectRef): void;
-  get(ref: ObjectRef): KubeObject | null;
-  list(of: { readonly apiVersion: string; readonly kind: string; readonly namespace?: string }): KubeObject[];
+  get(ref: ObjectRef): StoredObject | null;
+  list(of: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace?: string;
+  }): StoredObject[];
   /** Calls `listener` after each change by any user, before the next change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
@@ -198,7 +202,7 @@ function adminStore(deps: {
     return { ...found, namespace: scope, name: name ?? '', subresource };
   };
   const targetOfObject = (object: object, subresource = ''): Target => {
-    const { apiVersion, kind, metadata = {} } = object as Partial<KubeObject>;
+    const { apiVersion, kind, metadata = {} } = object as Partial<StoredObject>;
     return targetOf(
       {
         apiVersion: apiVersion ?? '',
@@ -209,8 +213,9 @@ function adminStore(deps: {
       subresource,
     );
   };
-  const shown = ({ type, api }: Target, entry: Entry): KubeObject => copyOf(type.convert(entry.object, api));
-  const patch = (ref: ObjectRef, type: PatchType, body: object, subresource: string): KubeObject => {
+  const shown = ({ type, api }: Target, entry: Entry): StoredObject =>
+    copyOf(type.convert(entry.object, api));
+  const patch = (ref: ObjectRef, type: PatchType, body: object, subresource: string): StoredObject => {
     const target = targetOf(ref, subresource);
     return shown(target, writes.patch(target, type, body, { ...options, force: true }).entry);
   };
@@ -222,7 +227,7 @@ function adminStore(deps: {
       const target = targetOfObject(object);
       const created = writes.create(target, object, options).entry;
       // An admin can restore an object together with its status. Over HTTPS this takes two writes.
-      const { status } = object as Partial<KubeObject>;
+      const { status } = object as Partial<StoredObject>;
       if (status === undefined || !target.api.hasStatus) return shown(target, created);
       const ref = {
         apiVersion: apiVersionOf(target.api),
@@ -234,7 +239,7 @@ function adminStore(deps: {
     },
     update(object, subresource = '') {
       const target = targetOfObject(object, subresource);
-      const body = copyOf(object) as KubeObject;
+      const body = copyOf(object) as StoredObject;
       const { name, namespace } = target;
       body.metadata.resourceVersion ??=
         store.get(target.type.key, namespace, name)?.object.metadata.resourceVersion ?? '';

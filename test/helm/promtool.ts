@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface Verdict {
+export interface PromtoolResult {
   readonly code: number;
   /** The output of both streams. */
   readonly said: string;
@@ -40,7 +40,7 @@ export interface RuleTest {
 
 const MOST_MS = 30_000;
 
-export function promtool(args: readonly string[], input = ''): Verdict {
+export function promtool(args: readonly string[], input = ''): PromtoolResult {
   const { ISTHMUS_PROMTOOL: program } = process.env;
   if (program === undefined)
     throw new Error('no promtool: these tests run with `npm run test:helm`, which builds it');
@@ -49,7 +49,10 @@ export function promtool(args: readonly string[], input = ''): Verdict {
 }
 
 /** Calls `use` with files of these contents, written as JSON, which is valid YAML. Deletes the files afterwards. */
-function withFiles(contents: readonly unknown[], use: (...files: readonly string[]) => Verdict): Verdict {
+function withFiles(
+  contents: readonly unknown[],
+  use: (...files: readonly string[]) => PromtoolResult,
+): PromtoolResult {
   const directory = mkdtempSync(join(tmpdir(), 'isthmus-promtool-'));
   try {
     return use(
@@ -67,13 +70,13 @@ function withFiles(contents: readonly unknown[], use: (...files: readonly string
 const groups = (rules: readonly Rule[]) => ({ groups: [{ name: 'isthmus', rules }] });
 
 /** Whether Prometheus would load the rules; style warnings count as failures. */
-export function checkRules(rules: readonly Rule[]): Verdict {
+export function checkRules(rules: readonly Rule[]): PromtoolResult {
   return withFiles([groups(rules)], (file) =>
     promtool(['check', 'rules', '--lint=all', '--lint-fatal', file as string]),
   );
 }
 
-export function testRules(rules: readonly Rule[], tests: readonly RuleTest[]): Verdict {
+export function testRules(rules: readonly Rule[], tests: readonly RuleTest[]): PromtoolResult {
   const suite = { rule_files: ['0.yaml'], evaluation_interval: '1m', tests };
   return withFiles([groups(rules), suite], (_rules, file) => promtool(['test', 'rules', file as string]));
 }

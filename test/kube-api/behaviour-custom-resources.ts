@@ -1,7 +1,7 @@
 // OpenStackClusters: a kind that appears with its definition, in several versions, with separate spec and status. Runs with our
 // reduced definition and, if available, with the definitions of CAPO's releases.
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { MACHINE_VERSIONS, machineDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 import { until } from '../support/tcp.ts';
 import { expectStatus, type Suite } from './suite.ts';
@@ -16,7 +16,7 @@ interface Version {
   storage: boolean;
 }
 
-const versionsOf = (definition: KubeObject): Version[] =>
+const versionsOf = (definition: StoredObject): Version[] =>
   (definition.spec as { versions: Version[] }).versions;
 
 /** A valid cluster in each version. */
@@ -34,12 +34,12 @@ export function openStackCluster(version: string, name: string, spec: object = {
   };
 }
 
-export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<string, KubeObject>): void {
+export function customResourceBehaviour(suite: Suite, definitions: ReadonlyMap<string, StoredObject>): void {
   const at = (version: string, name = '') =>
     `/apis/${GROUP}/${version}/namespaces/${suite.namespace}/openstackclusters${name === '' ? '' : `/${name}`}`;
   const isServed = async (version: string) => (await suite.client.get(at(version))).status === 200;
 
-  const install = async (definition: KubeObject) => {
+  const install = async (definition: StoredObject) => {
     expectStatus(await suite.client.post(DEFINITIONS, definition), 201);
     for (const { name, served } of versionsOf(definition))
       if (served) await until(`${name} is served`, () => isServed(name));

@@ -2,7 +2,7 @@
 // `npm run test:e2e` against a real kube-apiserver. If the two differ, the in-memory API is wrong.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { accessBehaviour } from './behaviour-access.ts';
 import { additionalListenerBehaviour } from './behaviour-additional-listeners.ts';
 import { applyBehaviour } from './behaviour-apply.ts';
@@ -20,7 +20,7 @@ import { type ApiUnderTest, expectStatus, type Suite } from './suite.ts';
 /** `definitions` of OpenStackCluster for the suite, by a name for the test title. */
 export function apiBehaviour(
   start: () => Promise<ApiUnderTest>,
-  definitions: ReadonlyMap<string, KubeObject>,
+  definitions: ReadonlyMap<string, StoredObject>,
 ): void {
   const namespace = `behaviour-${randomBytes(4).toString('hex')}`;
   let api: ApiUnderTest | null = null;

@@ -2,7 +2,7 @@
 // them with the real ones: every field of ours exists in the real definition, with the same limits.
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import {
   machineDefinition,
   openStackClusterDefinition,
@@ -32,7 +32,7 @@ interface Version {
   readonly subresources: object;
 }
 
-const versionsOf = (definition: KubeObject): readonly Version[] =>
+const versionsOf = (definition: StoredObject): readonly Version[] =>
   (definition.spec as { versions: readonly Version[] }).versions;
 
 /** Differences from the real definition in type, limits, or required fields that both have. */
@@ -76,7 +76,7 @@ describe('beside the real definitions', () => {
     'our definition agrees with %s in every shared version',
     (file) => {
       const real = realDefinition(file);
-      const ours = DEFINITIONS.find(({ metadata }) => metadata.name === real.metadata.name) as KubeObject;
+      const ours = DEFINITIONS.find(({ metadata }) => metadata.name === real.metadata.name) as StoredObject;
       const found: string[] = [];
       let compared = 0;
       for (const version of versionsOf(ours)) {

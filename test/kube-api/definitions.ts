@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { openStackClusterDefinition } from '../fake-kube-api/types/cluster-api-definitions.ts';
 
 const RELEASES =
@@ -14,7 +14,7 @@ export const REAL_DEFINITIONS: readonly string[] = readdirSync(RELEASES)
   .filter((file) => file.endsWith('.yaml'))
   .sort();
 
-export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
+export function definitionsToTry(): ReadonlyMap<string, StoredObject> {
   const files = REAL_DEFINITIONS.filter((file) => file.startsWith('openstackclusters-'));
   return new Map([
     ['reduced', openStackClusterDefinition()],
@@ -23,6 +23,6 @@ export function definitionsToTry(): ReadonlyMap<string, KubeObject> {
 }
 
 /** One real definition by its file name, such as `machines-cluster-api-1.11.yaml`. */
-export function realDefinition(file: string): KubeObject {
-  return parse(readFileSync(join(RELEASES, file), 'utf8')) as KubeObject;
+export function realDefinition(file: string): StoredObject {
+  return parse(readFileSync(join(RELEASES, file), 'utf8')) as StoredObject;
 }

@@ -12,7 +12,7 @@ export interface Answer {
   readonly body: any;
 }
 
-export interface WatchEvent {
+export interface RawWatchEvent {
   readonly type: string;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly object: any;
@@ -144,8 +144,8 @@ export class RawClient {
 /** An open watch; it returns events in order. */
 export class Watch {
   readonly ended: Promise<void>;
-  readonly #events: WatchEvent[] = [];
-  readonly #waiting: ((event: WatchEvent) => void)[] = [];
+  readonly #events: RawWatchEvent[] = [];
+  readonly #waiting: ((event: RawWatchEvent) => void)[] = [];
   readonly #cut: () => void;
 
   constructor(response: NodeJS.ReadableStream, cut: () => void) {
@@ -158,14 +158,14 @@ export class Watch {
     lines.on('error', () => {});
     lines.on('line', (line) => {
       if (line === '') return;
-      const event = JSON.parse(line) as WatchEvent;
+      const event = JSON.parse(line) as RawWatchEvent;
       const next = this.#waiting.shift();
       if (next === undefined) this.#events.push(event);
       else next(event);
     });
   }
 
-  next(): Promise<WatchEvent> {
+  next(): Promise<RawWatchEvent> {
     const there = this.#events.shift();
     if (there !== undefined) return Promise.resolve(there);
     return within(
@@ -178,8 +178,8 @@ export class Watch {
   }
 
   /** Events up to and including the first match. */
-  async until(fits: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
-    const seen: WatchEvent[] = [];
+  async until(fits: (event: RawWatchEvent) => boolean): Promise<RawWatchEvent[]> {
+    const seen: RawWatchEvent[] = [];
     for (let count = 0; count < 10_000; count += 1) {
       const event = await this.next();
       seen.push(event);

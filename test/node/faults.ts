@@ -1,7 +1,7 @@
 // Faults of a new release, each with the text in which an operator can read its cause.
 
 import { NAMESPACE } from '../e2e/workload.ts';
-import type { KubeObject } from '../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../fake-kube-api/stored-object.ts';
 import { expectStatus } from '../kube-api/suite.ts';
 import type { Bed } from './bed.ts';
 import type { Values } from './release.ts';
@@ -57,7 +57,7 @@ async function account(bed: Bed, name: string, rules: readonly Rule[]): Promise<
     [`${RBAC}/roles`, { metadata, rules }],
     [`${RBAC}/rolebindings`, { metadata, roleRef, subjects }],
   ] as const)
-    expectStatus(await client.post(path, object as unknown as KubeObject), 201);
+    expectStatus(await client.post(path, object as unknown as StoredObject), 201);
 }
 
 /** The rules of the release without the verbs that write. */

@@ -13,7 +13,7 @@ import { traced } from './traced.ts';
 
 export const mainScript = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-export type LogLine = Record<string, unknown> & { readonly msg: string; readonly level: string };
+export type LoggedLine = Record<string, unknown> & { readonly msg: string; readonly level: string };
 
 /** A command and its environment. */
 export interface Launch {
@@ -24,7 +24,7 @@ export interface Launch {
 
 export class Isthmus {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-test-clusters-'));
-  readonly log: LogLine[] = [];
+  readonly log: LoggedLine[] = [];
   /** Added to the environment of the process. */
   readonly environment: Record<string, string> = {};
   /** The value of `--source`; by default a directory of this instance. */
@@ -64,7 +64,9 @@ export class Isthmus {
     const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'], env });
     this.#child = child;
     this.#closed = once(child, 'close');
-    createInterface({ input: child.stdout }).on('line', (line) => this.log.push(JSON.parse(line) as LogLine));
+    createInterface({ input: child.stdout }).on('line', (line) =>
+      this.log.push(JSON.parse(line) as LoggedLine),
+    );
     await until('isthmus is serving', () => this.#logged('serving') !== undefined || child.exitCode !== null);
     const serving = this.#logged('serving');
     if (serving === undefined) throw new Error(`isthmus ended: ${JSON.stringify(this.log.at(-1))}`);
@@ -99,10 +101,10 @@ export class Isthmus {
   }
 
   /** The record of a connection that meets the condition. */
-  async record(condition: (line: LogLine) => boolean): Promise<LogLine> {
+  async record(condition: (line: LoggedLine) => boolean): Promise<LoggedLine> {
     const find = () => this.log.find((line) => line.outcome !== undefined && condition(line));
     await until('the record of a connection', () => find() !== undefined);
-    return find() as LogLine;
+    return find() as LoggedLine;
   }
 
   signal(name: NodeJS.Signals): void {
@@ -126,7 +128,7 @@ export class Isthmus {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  #logged(msg: string): LogLine | undefined {
+  #logged(msg: string): LoggedLine | undefined {
     return this.log.find((line) => line.msg === msg);
   }
 }

@@ -11,7 +11,7 @@ import type { ToControl } from '../../src/control-thread/control-messages.ts';
 import { ControlOutbox } from '../../src/control-thread/control-outbox.ts';
 import type { PortOutcome } from '../../src/routing/route-table.ts';
 import type { StatusView } from '../../src/telemetry/status/status.ts';
-import type { LogLine } from './isthmus.ts';
+import type { LoggedLine } from './isthmus.ts';
 import { until } from './tcp.ts';
 
 const scriptOf = (channel: string) => `
@@ -35,7 +35,7 @@ const scriptOf = (channel: string) => `
 `;
 
 export class StandInControl {
-  readonly log: LogLine[] = [];
+  readonly log: LoggedLine[] = [];
   /** Every received message, in order. */
   readonly outcomes: Record<string, PortOutcome>[] = [];
   readonly failedDials: string[] = [];
@@ -55,7 +55,7 @@ export class StandInControl {
     this.#outbox = new ControlOutbox((changes) => this.#channel.postMessage({ kind: 'published', changes }));
     const logger = pino(
       { level: 'debug', base: null, formatters: { level: (level) => ({ level }) } },
-      { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
+      { write: (line: string) => void this.log.push(JSON.parse(line) as LoggedLine) },
     );
     const control = new ControlLink({
       config,

@@ -11,7 +11,7 @@ export interface Door {
   readonly cluster: Pick<TestCluster, 'name' | 'certificate'>;
 }
 
-export class Traffic {
+export class ClientTraffic {
   readonly problems: string[] = [];
   visits = 0;
   answers = 0;

@@ -10,14 +10,14 @@ import { createInterface } from 'node:readline';
 import { descriptorOf } from '../../src/netns/descriptor.ts';
 import type { StatusView } from '../../src/telemetry/status/status.ts';
 import { handedOver } from './handed-over.ts';
-import { type LogLine, mainScript } from './isthmus.ts';
+import { type LoggedLine, mainScript } from './isthmus.ts';
 import { NotifyReceiver } from './notify-receiver.ts';
 import { until, WAIT_MS, within } from './tcp.ts';
 import { traced } from './traced.ts';
 
 export class Unit {
   readonly directory = mkdtempSync(join(tmpdir(), 'isthmus-unit-'));
-  readonly log: LogLine[] = [];
+  readonly log: LoggedLine[] = [];
   /** Log lines that are not JSON. */
   readonly text: string[] = [];
   readonly environment: Record<string, string> = {};
@@ -61,7 +61,7 @@ export class Unit {
     this.#children.push(child);
     createInterface({ input: child.stdout! }).on('line', (line) => {
       try {
-        this.log.push(JSON.parse(line) as LogLine);
+        this.log.push(JSON.parse(line) as LoggedLine);
       } catch {
         this.text.push(line);
       }
@@ -100,7 +100,7 @@ export class Unit {
     });
   }
 
-  logged(msg: string): LogLine[] {
+  logged(msg: string): LoggedLine[] {
     return this.log.filter((line) => line.msg === msg);
   }
 

@@ -18,7 +18,7 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
-import { Traffic } from '../support/traffic.ts';
+import { ClientTraffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 
 const base = process.env.ISTHMUS_TEST_DEBIAN_ROOT;
@@ -247,7 +247,7 @@ describe.runIf(base)('the package', () => {
     try {
       await until('it serves', () => serving().length === 1);
       const port = Number(serving()[0]?.listen?.split(':').at(-1));
-      const traffic = new Traffic({ port, cluster: clusters.alpha });
+      const traffic = new ClientTraffic({ port, cluster: clusters.alpha });
       await traffic.residents(3);
       traffic.visitors(3);
       await traffic.goesOn(5);

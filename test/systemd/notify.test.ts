@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { manifest } from '../support/isthmus.ts';
 import { Management } from '../support/kubernetes/management.ts';
 import { freePort, until, WAIT_MS, within } from '../support/tcp.ts';
-import { Traffic } from '../support/traffic.ts';
+import { ClientTraffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
 
@@ -131,7 +131,7 @@ describe('sockets of systemd', () => {
     const [first = ''] = names;
     expect(unit.port()).toBe(ports.get(first));
     if (names.includes('admin')) expect(unit.port('admin')).toBe(ports.get('admin'));
-    const traffic = new Traffic({ port: unit.port(), cluster: clusters.alpha });
+    const traffic = new ClientTraffic({ port: unit.port(), cluster: clusters.alpha });
     traffic.visitors(1);
     await traffic.goesOn(3);
     await traffic.stop();
@@ -145,7 +145,7 @@ describe('sockets of systemd', () => {
       const port = await unit.openSocket('tls');
       const args = [...flags, '--engine', engine, '--drain-timeout', '2m'];
       const first = await unit.ready(...args);
-      const traffic = new Traffic({ port, cluster: clusters.alpha });
+      const traffic = new ClientTraffic({ port, cluster: clusters.alpha });
       traffic.visitors(4);
       await traffic.goesOn(5);
       first.kill('SIGTERM');

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { mainScript } from '../support/isthmus.ts';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
-import { Traffic } from '../support/traffic.ts';
+import { ClientTraffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
 import { Unit } from '../support/unit.ts';
 
@@ -49,8 +49,8 @@ function newUnit(...more: string[]): { unit: Unit; flags: string[] } {
   };
 }
 
-async function busy(unit: Unit, residents = 4): Promise<Traffic> {
-  const traffic = new Traffic({ port: unit.port(), cluster: clusters.alpha });
+async function busy(unit: Unit, residents = 4): Promise<ClientTraffic> {
+  const traffic = new ClientTraffic({ port: unit.port(), cluster: clusters.alpha });
   cleanups.push(() => traffic.stop());
   await traffic.residents(residents);
   traffic.visitors(4);
@@ -188,7 +188,7 @@ describe('an upgrade', () => {
     await until('the new one has the sockets', () => unit.logged('taking over').length === 1);
     process.kill(old.pid as number, 'SIGKILL');
     await within(WAIT_MS, 'the exit of the old process', once(old, 'exit'));
-    const traffic = new Traffic({ port, cluster: clusters.alpha });
+    const traffic = new ClientTraffic({ port, cluster: clusters.alpha });
     traffic.visitors(4);
     await traffic.goesOn(5);
     await traffic.stop();

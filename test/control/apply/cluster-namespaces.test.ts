@@ -1,6 +1,6 @@
 // Two sets of instances on the built program: they publish into one namespace, and their clusters are in two.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../../fake-kube-api/stored-object.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { until } from '../../support/tcp.ts';
@@ -42,7 +42,7 @@ afterAll(() => site.stop());
 /** Adds a Service like that of `cluster`, but of a cluster that does not exist. */
 async function orphanIsCollected(cluster: string): Promise<void> {
   const name = `former-${cluster}`;
-  const { metadata, spec } = site.management.get('v1', 'Service', cluster) as KubeObject;
+  const { metadata, spec } = site.management.get('v1', 'Service', cluster) as StoredObject;
   site.api.store.create({
     apiVersion: 'v1',
     kind: 'Service',

@@ -8,7 +8,7 @@ import type { Isthmus } from '../../support/isthmus.ts';
 import { NAMESPACE } from '../../support/kubernetes/management.ts';
 import { FAST, PublishSite } from '../../support/kubernetes/publish-site.ts';
 import { freePort, until } from '../../support/tcp.ts';
-import { Traffic } from '../../support/traffic.ts';
+import { ClientTraffic } from '../../support/traffic.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -24,7 +24,7 @@ const IN_CONTAINER = ['unshare', '--pid', '--fork', '--kill-child'];
 interface Stage {
   readonly site: PublishSite;
   readonly old: Isthmus;
-  readonly traffic: Traffic;
+  readonly traffic: ClientTraffic;
   readonly health: number;
   /** Every observed state of the slice: its version, or that it was missing or not ready. */
   readonly seen: readonly string[];
@@ -56,7 +56,7 @@ async function stage({
   await until('the kubeconfig leads here', () =>
     site.management.kubeconfig('alpha').includes(`alpha.${NAMESPACE}:6443`),
   );
-  const traffic = new Traffic({ port: old.port, cluster: site.clusters.alpha });
+  const traffic = new ClientTraffic({ port: old.port, cluster: site.clusters.alpha });
   cleanups.push(() => traffic.stop());
   await traffic.residents(4);
   traffic.visitors(4);
@@ -171,7 +171,7 @@ test('when the old process is killed during a handover, clients wait, the slice 
   await until('it has the sockets', () => pod.log.some(({ msg }) => msg === 'taking over'));
   old.signal('SIGKILL');
   await old.ended();
-  const waiting = new Traffic({ port: old.port, cluster: site.clusters.alpha });
+  const waiting = new ClientTraffic({ port: old.port, cluster: site.clusters.alpha });
   cleanups.push(() => waiting.stop());
   waiting.visitors(4);
   await serving;

@@ -1,7 +1,7 @@
 // Answers the self-reviews that every user may create: own access, own rules and own identity. They are not stored.
 
-import { isMap, type JsonMap } from '../kube-object.ts';
-import type { AccessControl, Question } from './access.ts';
+import { isMap, type JsonMap } from '../stored-object.ts';
+import type { AccessControl, AccessQuestion } from './access.ts';
 
 export function reviewed(access: AccessControl, kind: string, user: string, body: unknown): object {
   const spec = isMap(body) && isMap(body.spec) ? body.spec : {};
@@ -20,8 +20,8 @@ export function reviewed(access: AccessControl, kind: string, user: string, body
   }
   const asked = isMap(spec.resourceAttributes) ? spec.resourceAttributes : {};
   const text = (field: string) => (typeof asked[field] === 'string' ? (asked[field] as string) : '');
-  const question: Question = {
-    verb: text('verb') as Question['verb'],
+  const question: AccessQuestion = {
+    verb: text('verb') as AccessQuestion['verb'],
     group: text('group'),
     resource: text('resource'),
     subresource: text('subresource'),

@@ -25,7 +25,7 @@ const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesrevie
 const has = (list: readonly string[] | undefined, value: string): boolean =>
   list !== undefined && (list.includes('*') || list.includes(value));
 
-export type Question = Pick<
+export type AccessQuestion = Pick<
   ResourceRequest,
   'verb' | 'group' | 'resource' | 'subresource' | 'namespace' | 'name'
 >;
@@ -46,7 +46,7 @@ export class AccessControl {
     return user === ANONYMOUS ? [] : (this.#access.get(user) ?? 'everything');
   }
 
-  allows(user: string, question: Question): boolean {
+  allows(user: string, question: AccessQuestion): boolean {
     const rules = this.rulesOf(user);
     if (rules === 'everything') return true;
     const resource =

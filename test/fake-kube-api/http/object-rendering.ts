@@ -1,7 +1,7 @@
 // Renders objects as JSON, in the version and form that a client requests. Each result is cached with its version of the object.
 
-import { apiVersionOf } from '../kube-object.ts';
 import type { Entry } from '../store/object-store.ts';
+import { apiVersionOf } from '../stored-object.ts';
 import type { ApiOfType } from '../types/resource-type.ts';
 
 /** `metadata` is PartialObjectMetadata: sufficient to watch for changes, and without the content of Secrets. */

@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, noSuchResource } from '../api-error.ts';
 import type { Faults } from '../faults.ts';
-import { apiVersionOf } from '../kube-object.ts';
 import { integerOption, matcherOf, type ObjectReads, watchedRevision } from '../store/object-reads.ts';
 import type { Entry, ObjectStore } from '../store/object-store.ts';
 import type { ObjectWrites, PatchType, Target } from '../store/object-writes.ts';
+import { apiVersionOf } from '../stored-object.ts';
 import type { ResourceTable } from '../types/resource-table.ts';
 import { type AccessControl, ANONYMOUS } from './access.ts';
 import { reviewed } from './access-review.ts';

@@ -1,9 +1,9 @@
 // The options of writes and deletions, from the query and, for deletions, the body.
 import type { IncomingMessage } from 'node:http';
 import { badRequest } from '../api-error.ts';
-import { isMap } from '../kube-object.ts';
 import type { FieldValidation } from '../store/object-decoding.ts';
 import type { DeleteOptions, WriteOptions } from '../store/object-writes.ts';
+import { isMap } from '../stored-object.ts';
 
 export function writeOptions(query: URLSearchParams, request: IncomingMessage): WriteOptions {
   const fieldValidation = query.get('fieldValidation') ?? 'Warn';

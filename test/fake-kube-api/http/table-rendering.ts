@@ -1,7 +1,7 @@
 // Renders lists for `kubectl get` (Accept: as=Table): a few columns for each kind, so that the demo is readable.
 
-import { isMap, type JsonMap } from '../kube-object.ts';
 import type { Entry } from '../store/object-store.ts';
+import { isMap, type JsonMap } from '../stored-object.ts';
 import type { ApiOfType, ResourceType } from '../types/resource-type.ts';
 
 type Column = readonly [name: string, cell: (object: JsonMap) => unknown];

@@ -2,9 +2,9 @@
 // It never waits for its client: it cuts a client that does not read, as the real API server does.
 import type { ServerResponse } from 'node:http';
 import { type ApiError, expired, tooLargeResourceVersion } from '../api-error.ts';
-import { apiVersionOf } from '../kube-object.ts';
 import type { Change, Entry, ObjectStore } from '../store/object-store.ts';
 import type { Matcher } from '../store/selectors.ts';
+import { apiVersionOf } from '../stored-object.ts';
 import type { ApiOfType } from '../types/resource-type.ts';
 import { type Form, rendered } from './object-rendering.ts';
 import type { ResourceRequest } from './request-info.ts';

@@ -2,7 +2,7 @@
 // kind. It deletes the objects in a deleted namespace. Both happen at once; the real controllers need some time.
 
 import type { WatchStream } from '../http/watch-stream.ts';
-import { equalJson } from '../kube-object.ts';
+import { equalJson } from '../stored-object.ts';
 import { establishedStatus } from '../types/custom-types.ts';
 import { CRD_RESOURCE, type ResourceTable } from '../types/resource-table.ts';
 import type { Change, ObjectStore } from './object-store.ts';

@@ -2,7 +2,7 @@
 // is a conflict unless forced. A field that its manager no longer applies is removed.
 // Simplified: ownership is not shown (no metadata.managedFields), and a field is a leaf, never an entire map.
 import { ApiError, type StatusCause } from '../api-error.ts';
-import { copyOf, equalJson, isMap, type JsonMap, type KubeObject } from '../kube-object.ts';
+import { copyOf, equalJson, isMap, type JsonMap, type StoredObject } from '../stored-object.ts';
 import type { Schema } from '../types/schema.ts';
 
 export interface Manager {
@@ -67,7 +67,7 @@ function collect(value: unknown, schema: Schema | undefined, path: Path, leaves:
   else leaves.set(JSON.stringify(path), value);
 }
 
-function leavesOf(object: KubeObject, schema: Schema): Map<string, unknown> {
+function leavesOf(object: StoredObject, schema: Schema): Map<string, unknown> {
   const { apiVersion: _apiVersion, kind: _kind, ...content } = object;
   const leaves = new Map<string, unknown>();
   collect(content, schema, [], leaves);
@@ -83,8 +83,8 @@ function materialised(owners: FieldOwners, leaves: ReadonlyMap<string, unknown>)
 
 /** Ownership after a create, update or patch: the manager owns each field that it changed. */
 export function ownersAfterUpdate(
-  before: { readonly object: KubeObject; readonly owners: FieldOwners } | null,
-  after: KubeObject,
+  before: { readonly object: StoredObject; readonly owners: FieldOwners } | null,
+  after: StoredObject,
   schema: Schema,
   manager: Manager,
 ): FieldOwners {
@@ -111,14 +111,14 @@ function withOwner(owners: readonly Owner[], manager: Manager, fields: ReadonlyS
 }
 
 export interface Applied {
-  readonly object: KubeObject;
+  readonly object: StoredObject;
   readonly owners: FieldOwners;
 }
 
 /** `live` is null when the apply creates the object. Throws on a conflict, unless forced. */
 export function applyConfiguration(
-  live: { readonly object: KubeObject; readonly owners: FieldOwners } | null,
-  configuration: KubeObject,
+  live: { readonly object: StoredObject; readonly owners: FieldOwners } | null,
+  configuration: StoredObject,
   { schema, manager, force }: { readonly schema: Schema; readonly manager: Manager; readonly force: boolean },
 ): Applied {
   const applied = leavesOf(configuration, schema);
@@ -140,7 +140,7 @@ export function applyConfiguration(
   const abandoned = [...(mine?.fields ?? [])].filter(
     (path) => !fields.has(path) && !remaining.some((owner) => owner.fields.has(path)),
   );
-  const object = merged(live.object, configuration, schema) as KubeObject;
+  const object = merged(live.object, configuration, schema) as StoredObject;
   for (const path of abandoned) removeLeaf(object, schema, JSON.parse(path) as string[]);
   return { object, owners: withOwner(remaining, manager, fields) };
 }

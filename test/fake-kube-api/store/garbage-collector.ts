@@ -1,7 +1,7 @@
 // The garbage collector of kube-controller-manager for ownerReferences. It deletes dependents without any remaining owner, and
 // completes foreground and orphan deletions. It is off by default: the real one is a separate process and needs some time.
 
-import { groupVersionOf, type OwnerReference } from '../kube-object.ts';
+import { groupVersionOf, type OwnerReference } from '../stored-object.ts';
 import type { ResourceTable } from '../types/resource-table.ts';
 import type { Change, Entry, ObjectStore } from './object-store.ts';
 import type { ObjectWrites } from './object-writes.ts';

@@ -1,6 +1,6 @@
 // RFC 6902 (JSON patch) and RFC 7386 (merge patch). Both return a new value and do not change the old one.
 import { ApiError, badRequest } from '../api-error.ts';
-import { copyOf, equalJson, isMap, type JsonMap } from '../kube-object.ts';
+import { copyOf, equalJson, isMap, type JsonMap } from '../stored-object.ts';
 
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isMap(patch)) return copyOf(patch);

@@ -7,8 +7,8 @@ import {
   required,
   tooLong,
 } from '../api-error.ts';
-import type { ObjectMeta } from '../kube-object.ts';
 import { labelValue, type NameRule, qualifiedName } from '../names.ts';
+import type { ObjectMeta } from '../stored-object.ts';
 import type { Schema } from '../types/schema.ts';
 
 const text: Schema = { type: 'string' };

@@ -1,7 +1,7 @@
 // Decodes the body of a request as an object of the requested kind and version. Built-in kinds are decoded with strict types: an
 // error is a 400, as from Go. Custom kinds are validated against their schema: an error is a 422.
 import { ApiError, badRequest, type FieldProblem, invalid } from '../api-error.ts';
-import { apiVersionOf, copyOf, isMap, type JsonMap, type KubeObject } from '../kube-object.ts';
+import { apiVersionOf, copyOf, isMap, type JsonMap, type StoredObject } from '../stored-object.ts';
 import type { ApiOfType } from '../types/resource-type.ts';
 import { prune, type Schema, schemaProblems, setDefaults, timeProblem } from '../types/schema.ts';
 import { METADATA } from './metadata.ts';
@@ -9,7 +9,7 @@ import { METADATA } from './metadata.ts';
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
 export interface Decoded {
-  readonly object: KubeObject;
+  readonly object: StoredObject;
   readonly warnings: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function decodePatched(
   }
 }
 
-export function contentProblems({ type, api }: ApiOfType, object: KubeObject): FieldProblem[] {
+export function contentProblems({ type, api }: ApiOfType, object: StoredObject): FieldProblem[] {
   if (!type.custom) return [];
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = object;
   const missing = (api.schema.required ?? []).filter((key) => content[key] === undefined);

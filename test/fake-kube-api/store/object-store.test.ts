@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { KubeObject } from '../kube-object.ts';
+import type { StoredObject } from '../stored-object.ts';
 import { soleOwner } from './field-owners.ts';
 import { type Entry, ObjectStore } from './object-store.ts';
 
 const OWNERS = soleOwner({ name: 'test', operation: 'Update', subresource: '' });
-const object = (namespace: string, name: string): KubeObject => ({
+const object = (namespace: string, name: string): StoredObject => ({
   apiVersion: 'v1',
   kind: 'Thing',
   metadata: { namespace, name },

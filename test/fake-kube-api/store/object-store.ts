@@ -1,7 +1,7 @@
 // The storage of the management API: all objects by resource and namespace, one revision counter for all as in etcd, and a bounded
 // history of changes for watches. It has no code for kinds, verbs or HTTP.
 
-import type { KubeObject } from '../kube-object.ts';
+import type { StoredObject } from '../stored-object.ts';
 import type { FieldOwners } from './field-owners.ts';
 
 /** One version of one object. It is immutable, so lists, watches and snapshots can share it. */
@@ -10,7 +10,7 @@ export interface Entry {
   readonly namespace: string;
   readonly name: string;
   /** In the API version that was the storage version at the time of the write. */
-  readonly object: KubeObject;
+  readonly object: StoredObject;
   readonly revision: number;
   readonly owners: FieldOwners;
   /** Cached JSON by requested form. All lists and watches share it. */
@@ -89,7 +89,7 @@ export class ObjectStore {
   }
 
   /** Sets the resource version. The caller sets everything else. */
-  put(resource: string, object: KubeObject, owners: FieldOwners): Entry {
+  put(resource: string, object: StoredObject, owners: FieldOwners): Entry {
     const table = this.#table(resource);
     const { namespace = '', name = '' } = object.metadata;
     const key = keyOf(namespace, name);
@@ -171,7 +171,7 @@ export class ObjectStore {
     this.forgetHistory();
   }
 
-  #entry(resource: string, object: KubeObject, owners: FieldOwners): Entry {
+  #entry(resource: string, object: StoredObject, owners: FieldOwners): Entry {
     this.#revision += 1;
     const metadata = { ...object.metadata, resourceVersion: String(this.#revision) };
     return {

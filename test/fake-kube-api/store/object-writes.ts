@@ -11,7 +11,7 @@ import {
   modified,
   notFound,
 } from '../api-error.ts';
-import { copyOf, equalJson, isMap, type KubeObject } from '../kube-object.ts';
+import { copyOf, equalJson, isMap, type StoredObject } from '../stored-object.ts';
 import { definitionProblems } from '../types/custom-types.ts';
 import { CRD_RESOURCE } from '../types/resource-table.ts';
 import type { ApiOfType, ResourceType } from '../types/resource-type.ts';
@@ -175,7 +175,7 @@ export class ObjectWrites {
       if (options.dryRun) return { entry: old, gone: true };
       return { entry: this.#store.remove(type.key, namespace, name) ?? old, gone: true };
     }
-    const marked: KubeObject = {
+    const marked: StoredObject = {
       ...old.object,
       ...(isNamespace ? { status: { phase: 'Terminating' } } : {}),
       metadata: withDeletion(old.object.metadata, [...finalizers], timestamp(this.#now())),
@@ -187,7 +187,7 @@ export class ObjectWrites {
   }
 
   /** For the server's own controllers: without validation and field ownership. */
-  overwrite(entry: Entry, change: (object: KubeObject) => void): Entry {
+  overwrite(entry: Entry, change: (object: StoredObject) => void): Entry {
     const object = copyOf(entry.object);
     change(object);
     if (equalJson(object, entry.object)) return entry;
@@ -237,9 +237,9 @@ export class ObjectWrites {
 
   #create(
     target: Target,
-    object: KubeObject,
+    object: StoredObject,
     dryRun: boolean,
-    ownersOf: (object: KubeObject) => FieldOwners,
+    ownersOf: (object: StoredObject) => FieldOwners,
   ): Entry {
     const { type, api, namespace } = target;
     const { metadata } = object;
@@ -275,7 +275,7 @@ export class ObjectWrites {
   #replace(
     target: Target,
     old: Entry,
-    object: KubeObject,
+    object: StoredObject,
     options: WriteOptions,
     operation: Manager['operation'],
     owners?: FieldOwners,
@@ -284,7 +284,7 @@ export class ObjectWrites {
     const { metadata } = object;
     requireNamespace(metadata, namespace, type);
     const before = type.convert(old.object, api);
-    let next: KubeObject;
+    let next: StoredObject;
     if (subresource === 'status') {
       next = { ...copyOf(before), status: object.status };
       if (object.status === undefined) delete next.status;
@@ -337,7 +337,7 @@ export class ObjectWrites {
   }
 
   /** This write removes the last finalizer, so it also removes the object. */
-  #removed(resource: string, object: KubeObject, owners: FieldOwners): Entry {
+  #removed(resource: string, object: StoredObject, owners: FieldOwners): Entry {
     const { namespace = '', name = '' } = object.metadata;
     this.#store.put(resource, object, owners);
     return this.#store.remove(resource, namespace, name) as Entry;
@@ -383,7 +383,7 @@ function refuse(type: ResourceType, name: string, problems: readonly FieldProble
 }
 
 /** The result of a dry run. */
-function unsaved(type: ResourceType, object: KubeObject): Entry {
+function unsaved(type: ResourceType, object: StoredObject): Entry {
   const { namespace = '', name = '' } = object.metadata;
   const owners: FieldOwners = { kind: 'shared', owners: [] };
   return { resource: type.key, namespace, name, object, revision: 0, owners, rendered: new Map() };

@@ -1,9 +1,9 @@
 // Parses label and field selectors of a query string: `a=b,c in (d,e),!f` and `metadata.name=x`.
 import { badRequest } from '../api-error.ts';
-import { isMap, type KubeObject } from '../kube-object.ts';
 import { isLabelValue, isQualifiedName } from '../names.ts';
+import { isMap, type StoredObject } from '../stored-object.ts';
 
-export type Matcher = (object: KubeObject) => boolean;
+export type Matcher = (object: StoredObject) => boolean;
 
 export const EVERYTHING: Matcher = () => true;
 

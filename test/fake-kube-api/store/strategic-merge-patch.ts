@@ -1,7 +1,7 @@
 // The strategic merge patch that kubectl sends for built-in kinds: a merge patch that can merge lists by key. The schema selects
 // these lists (x-kubernetes-patch-strategy). `$setElementOrder` is ignored: it only changes the order of the elements.
 import { badRequest } from '../api-error.ts';
-import { copyOf, equalJson, isMap, type JsonMap } from '../kube-object.ts';
+import { copyOf, equalJson, isMap, type JsonMap } from '../stored-object.ts';
 import type { Schema } from '../types/schema.ts';
 
 const isDirective = (key: string): boolean => key.startsWith('$');

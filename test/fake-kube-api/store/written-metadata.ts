@@ -1,6 +1,6 @@
 // The rules for an object's metadata in a write: fields that only the server sets, and the marks of a deletion.
 import { ApiError, conflict } from '../api-error.ts';
-import { equalJson, type KubeObject, type ObjectMeta } from '../kube-object.ts';
+import { equalJson, type ObjectMeta, type StoredObject } from '../stored-object.ts';
 import type { ResourceType, ServedApi } from '../types/resource-type.ts';
 import type { Schema } from '../types/schema.ts';
 import { METADATA } from './metadata.ts';
@@ -80,7 +80,7 @@ export function withDeletion(metadata: ObjectMeta, finalizers: string[], now: st
   return result;
 }
 
-export function changesContent(type: ResourceType, object: KubeObject, old: KubeObject): boolean {
+export function changesContent(type: ResourceType, object: StoredObject, old: StoredObject): boolean {
   const { metadata, status, ...content } = object;
   const { metadata: oldMetadata, status: oldStatus, ...oldContent } = old;
   if (!equalJson(content, oldContent)) return true;

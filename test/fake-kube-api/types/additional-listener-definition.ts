@@ -1,7 +1,7 @@
 // The CustomResourceDefinition of AdditionalListener, read from deploy/crds/: the in-memory API and real sites use the same file.
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { KubeObject } from '../kube-object.ts';
+import type { StoredObject } from '../stored-object.ts';
 import type { Schema } from './schema.ts';
 
 const FILE = new URL('../../../deploy/crds/additionallisteners.isthmus.dev.yaml', import.meta.url);
@@ -18,7 +18,7 @@ interface Version {
   readonly schema: { readonly openAPIV3Schema: Schema };
 }
 
-interface Definition extends KubeObject {
+interface Definition extends StoredObject {
   readonly spec: {
     readonly group: string;
     readonly names: { readonly kind: string; readonly shortNames: readonly string[] };

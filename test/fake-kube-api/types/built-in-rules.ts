@@ -10,12 +10,12 @@ import {
   required,
   tooLong,
 } from '../api-error.ts';
-import { equalJson, type GroupVersion, type JsonMap, type KubeObject } from '../kube-object.ts';
 import { dataKey, dns1123Label, dns1123Subdomain, qualifiedName } from '../names.ts';
+import { equalJson, type GroupVersion, type JsonMap, type StoredObject } from '../stored-object.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const maps = (value: unknown): JsonMap[] => (Array.isArray(value) ? (value as JsonMap[]) : []);
-const specOf = (object: KubeObject): JsonMap => (object.spec ?? {}) as JsonMap;
+const specOf = (object: StoredObject): JsonMap => (object.spec ?? {}) as JsonMap;
 const isPort = (value: unknown): boolean =>
   Number.isInteger(value) && Number(value) > 0 && Number(value) < 65536;
 
@@ -30,8 +30,8 @@ export class ServiceAddresses {
 }
 
 export function prepareService(
-  object: KubeObject,
-  old: KubeObject | null,
+  object: StoredObject,
+  old: StoredObject | null,
   addresses: ServiceAddresses,
 ): void {
   const spec = specOf(object);
@@ -56,7 +56,7 @@ export function prepareService(
   spec.ipFamilyPolicy ??= before.ipFamilyPolicy ?? 'SingleStack';
 }
 
-export function serviceProblems(object: KubeObject, old: KubeObject | null): FieldProblem[] {
+export function serviceProblems(object: StoredObject, old: StoredObject | null): FieldProblem[] {
   const problems: FieldProblem[] = [];
   const spec = specOf(object);
   const ports = maps(spec.ports);
@@ -100,7 +100,7 @@ export function serviceProblems(object: KubeObject, old: KubeObject | null): Fie
   return problems;
 }
 
-export function prepareEndpointSlice(object: KubeObject): void {
+export function prepareEndpointSlice(object: StoredObject): void {
   for (const endpoint of maps(object.endpoints)) endpoint.conditions ??= {};
   for (const port of maps(object.ports)) {
     port.name ??= '';
@@ -126,7 +126,7 @@ const SPECIAL_ADDRESSES: readonly (readonly [test: (address: string) => boolean,
   ],
 ];
 
-export function endpointSliceProblems(object: KubeObject, old: KubeObject | null): FieldProblem[] {
+export function endpointSliceProblems(object: StoredObject, old: StoredObject | null): FieldProblem[] {
   const { addressType } = object;
   const problems: FieldProblem[] = [];
   const types = ['FQDN', 'IPv4', 'IPv6'];
@@ -193,7 +193,7 @@ function endpointsProblems(endpoints: readonly JsonMap[], addressType: string): 
   return problems;
 }
 
-export function leaseProblems(object: KubeObject): FieldProblem[] {
+export function leaseProblems(object: StoredObject): FieldProblem[] {
   const { leaseDurationSeconds, leaseTransitions } = specOf(object);
   return [
     ...(leaseDurationSeconds !== undefined && Number(leaseDurationSeconds) <= 0
@@ -207,7 +207,7 @@ export function leaseProblems(object: KubeObject): FieldProblem[] {
 
 const SECRET_LIMIT = 1024 * 1024;
 
-export function prepareSecret(object: KubeObject): void {
+export function prepareSecret(object: StoredObject): void {
   const given = object.stringData as Record<string, string> | undefined;
   if (given !== undefined) {
     const data = { ...((object.data ?? {}) as JsonMap) };
@@ -218,7 +218,7 @@ export function prepareSecret(object: KubeObject): void {
   object.type ??= 'Opaque';
 }
 
-export function secretProblems(object: KubeObject, old: KubeObject | null): FieldProblem[] {
+export function secretProblems(object: StoredObject, old: StoredObject | null): FieldProblem[] {
   const problems: FieldProblem[] = [];
   let size = 0;
   for (const [key, value] of Object.entries((object.data ?? {}) as Record<string, string>)) {
@@ -248,7 +248,11 @@ export const EVENT_FIELDS: readonly (readonly [core: string, events: string])[] 
 ];
 
 /** `object` is always in v1. `by` is the version of the request. */
-export function eventProblems(object: KubeObject, old: KubeObject | null, by: GroupVersion): FieldProblem[] {
+export function eventProblems(
+  object: StoredObject,
+  old: StoredObject | null,
+  by: GroupVersion,
+): FieldProblem[] {
   const problems: FieldProblem[] = [];
   const at = (field: string): string => String(object[field] ?? '');
   const inner = ((object.involvedObject ?? {}) as JsonMap).namespace ?? '';

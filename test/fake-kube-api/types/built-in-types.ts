@@ -1,7 +1,7 @@
 // The table of built-in kinds, one row for each. The rules are in built-in-rules.ts, the schemas in built-in-schemas.ts.
 
-import { apiVersionOf, type GroupVersion, type JsonMap, type KubeObject } from '../kube-object.ts';
 import { dns1035Label, dns1123Label, dns1123Subdomain } from '../names.ts';
+import { apiVersionOf, type GroupVersion, type JsonMap, type StoredObject } from '../stored-object.ts';
 import {
   EVENT_FIELDS,
   endpointSliceProblems,
@@ -55,14 +55,14 @@ function builtIn(row: Row): ResourceType {
 }
 
 /** Converts an event between its two groups. */
-function convertEvent(object: KubeObject, to: GroupVersion): KubeObject {
+function convertEvent(object: StoredObject, to: GroupVersion): StoredObject {
   const apiVersion = apiVersionOf(to);
   if (object.apiVersion === apiVersion) return object;
   const names = new Map(
     EVENT_FIELDS.map(([core, events]) => (to.group === '' ? [events, core] : [core, events])),
   );
   const renamed = Object.entries(object).map(([key, value]) => [names.get(key) ?? key, value]);
-  return { ...(Object.fromEntries(renamed) as KubeObject), apiVersion };
+  return { ...(Object.fromEntries(renamed) as StoredObject), apiVersion };
 }
 
 /** `addresses` is the only state that kinds share outside the store. */

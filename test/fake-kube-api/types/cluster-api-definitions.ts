@@ -1,6 +1,6 @@
 // CustomResourceDefinitions of OpenStackCluster and Machine, reduced to the required fields and those that Isthmus reads. Types,
 // bounds and required fields are those of CAPO 0.9, 0.12 and main (August 2026) and Cluster API 1.11.
-import type { KubeObject } from '../kube-object.ts';
+import type { StoredObject } from '../stored-object.ts';
 import type { Schema } from './schema.ts';
 
 export const OPENSTACK_CLUSTER_VERSIONS = ['v1alpha6', 'v1alpha7', 'v1beta1', 'v1beta2'] as const;
@@ -190,7 +190,7 @@ function definition<Version extends string>(
   names: Names,
   schemas: Readonly<Record<Version, Schema>>,
   { served, storage, conversion = 'None' }: DefinitionChoice<Version>,
-): KubeObject {
+): StoredObject {
   const known = Object.keys(schemas) as Version[];
   const chosen = served ?? known;
   const kept = storage ?? chosen.find((version) => version === 'v1beta1') ?? chosen.at(-1);
@@ -217,7 +217,7 @@ function definition<Version extends string>(
 
 export const openStackClusterDefinition = (
   choice: DefinitionChoice<OpenStackClusterVersion> = {},
-): KubeObject =>
+): StoredObject =>
   definition(
     {
       group: 'infrastructure.cluster.x-k8s.io',
@@ -230,7 +230,7 @@ export const openStackClusterDefinition = (
     choice,
   );
 
-export const machineDefinition = (choice: DefinitionChoice<MachineVersion> = {}): KubeObject =>
+export const machineDefinition = (choice: DefinitionChoice<MachineVersion> = {}): StoredObject =>
   definition(
     {
       group: 'cluster.x-k8s.io',

@@ -1,20 +1,20 @@
 // Creates a resource type from a CustomResourceDefinition: its versions, schemas, and the conversion between them.
 import { type FieldProblem, invalidValue, required } from '../api-error.ts';
+import { dns1123Subdomain } from '../names.ts';
 import {
   apiVersionOf,
   copyOf,
   type GroupVersion,
   isMap,
   type JsonMap,
-  type KubeObject,
-} from '../kube-object.ts';
-import { dns1123Subdomain } from '../names.ts';
+  type StoredObject,
+} from '../stored-object.ts';
 import type { ResourceType, ServedApi } from './resource-type.ts';
 import { prune, type Schema, setDefaults } from './schema.ts';
 import { ruleProblems } from './written-rules.ts';
 
 /** Replaces a conversion webhook: returns the object in another version, or throws when the webhook is down. */
-export type Conversion = (object: KubeObject, to: GroupVersion) => KubeObject;
+export type Conversion = (object: StoredObject, to: GroupVersion) => StoredObject;
 
 interface Definition {
   readonly group: string;
@@ -35,7 +35,7 @@ interface Definition {
   readonly conversion?: { readonly strategy?: string };
 }
 
-export function definitionProblems(crd: KubeObject): FieldProblem[] {
+export function definitionProblems(crd: StoredObject): FieldProblem[] {
   const spec = (crd.spec ?? {}) as Partial<Definition>;
   const problems: FieldProblem[] = [];
   for (const field of ['group', 'scope'] as const)
@@ -73,7 +73,7 @@ export function compareVersions(left: string, right: string): number {
   return different < 0 ? 0 : (b[different] as number) - (a[different] as number);
 }
 
-export function customType(crd: KubeObject, conversion: Conversion | undefined): ResourceType {
+export function customType(crd: StoredObject, conversion: Conversion | undefined): ResourceType {
   const spec = crd.spec as unknown as Definition;
   const apis = spec.versions
     .map(
@@ -115,11 +115,11 @@ export function customType(crd: KubeObject, conversion: Conversion | undefined):
 
 /** Without a webhook only the version name changes, and fields that the other version does not have are lost. */
 function converted(
-  object: KubeObject,
+  object: StoredObject,
   to: GroupVersion,
   apis: readonly ServedApi[],
   byWebhook: Conversion | undefined,
-): KubeObject {
+): StoredObject {
   const apiVersion = apiVersionOf(to);
   if (object.apiVersion === apiVersion) return object;
   const result = byWebhook === undefined ? { ...copyOf(object), apiVersion } : byWebhook(copyOf(object), to);
@@ -142,7 +142,7 @@ function contentSchema(schema: Schema): Schema {
 }
 
 /** The status that the API server's own controllers write after a definition is accepted. */
-export function establishedStatus(crd: KubeObject, now: string): JsonMap {
+export function establishedStatus(crd: StoredObject, now: string): JsonMap {
   const spec = crd.spec as unknown as Definition;
   const before = isMap(crd.status) ? crd.status : {};
   const stored = new Set(Array.isArray(before.storedVersions) ? (before.storedVersions as string[]) : []);

@@ -6,8 +6,8 @@ import {
   groupVersionOf,
   isMap,
   type JsonMap,
-  type KubeObject,
-} from '../kube-object.ts';
+  type StoredObject,
+} from '../stored-object.ts';
 
 type Move = readonly [v1beta1: string, other: string];
 
@@ -54,7 +54,7 @@ function put(root: JsonMap, path: string, value: unknown): void {
 const isAlpha = (version: string): boolean => version.startsWith('v1alpha');
 
 /** For the option `conversions` of the management API. Changes `object`: the caller passes a copy. */
-export function convertOpenStackCluster(object: KubeObject, to: GroupVersion): KubeObject {
+export function convertOpenStackCluster(object: StoredObject, to: GroupVersion): StoredObject {
   const { version } = groupVersionOf(object.apiVersion);
   for (const [middle, other] of MOVES[version] ?? []) put(object, middle, take(object, other));
   if (version === 'v1beta2') put(object, FLAG[0], inverted(take(object, FLAG[1])));

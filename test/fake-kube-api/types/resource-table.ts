@@ -1,7 +1,7 @@
 // The kinds that are currently served: the built-in kinds, and one for each CustomResourceDefinition in the store. The definition
 // controller updates the table, so a change of a definition takes effect with the write itself.
 
-import type { GroupVersion, KubeObject } from '../kube-object.ts';
+import type { GroupVersion, StoredObject } from '../stored-object.ts';
 import { builtInTypes } from './built-in-types.ts';
 import { type Conversion, compareVersions, customType } from './custom-types.ts';
 import type { ApiOfType, ResourceType } from './resource-type.ts';
@@ -65,7 +65,7 @@ export class ResourceTable {
     return new Map([...groups].map(([group, versions]) => [group, [...versions].sort(compareVersions)]));
   }
 
-  install(crd: KubeObject): ResourceType {
+  install(crd: StoredObject): ResourceType {
     const type = customType(crd, this.#conversions.get(crd.metadata.name ?? ''));
     this.#types.set(type.key, type);
     return type;
@@ -76,7 +76,7 @@ export class ResourceTable {
   }
 
   /** Called after a restore of the store. */
-  reinstall(crds: readonly KubeObject[]): void {
+  reinstall(crds: readonly StoredObject[]): void {
     for (const [key, { custom }] of this.#types) if (custom) this.#types.delete(key);
     for (const crd of crds) this.install(crd);
   }

@@ -1,8 +1,8 @@
 // Describes one kind of object in the management API: its paths, schemas and write rules. All other code treats built-in kinds and
 // kinds of CustomResourceDefinitions in the same way.
 import type { FieldProblem } from '../api-error.ts';
-import type { GroupVersion, KubeObject } from '../kube-object.ts';
 import type { NameRule } from '../names.ts';
+import type { GroupVersion, StoredObject } from '../stored-object.ts';
 import type { Schema } from './schema.ts';
 
 export interface ServedApi extends GroupVersion {
@@ -34,11 +34,11 @@ export interface ResourceType {
   readonly createOnUpdate: boolean;
   readonly unconditionalUpdate: boolean;
   readonly returnsDeleted: boolean;
-  convert(object: KubeObject, to: GroupVersion): KubeObject;
+  convert(object: StoredObject, to: GroupVersion): StoredObject;
   /** Sets defaults and the fields that only the server sets. Changes `object`. */
-  prepare(object: KubeObject, old: KubeObject | null): void;
+  prepare(object: StoredObject, old: StoredObject | null): void;
   /** `by` is the version of the request: each version validates events differently. */
-  problems(object: KubeObject, old: KubeObject | null, by: GroupVersion): FieldProblem[];
+  problems(object: StoredObject, old: StoredObject | null, by: GroupVersion): FieldProblem[];
 }
 
 /** The API of a request: one kind in one version. */

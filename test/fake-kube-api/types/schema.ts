@@ -1,7 +1,7 @@
 // The needed part of OpenAPI v3 for CustomResourceDefinitions: pruning, defaults, types, bounds. Built-in kinds use the same schema
 // language. anyOf, oneOf and not are not enforced. Of CEL, only the rules of our own definition are enforced (written-rules.ts).
 import { type FieldProblem, invalidValue, notSupported, required } from '../api-error.ts';
-import { copyOf, equalJson, isMap } from '../kube-object.ts';
+import { copyOf, equalJson, isMap } from '../stored-object.ts';
 
 export interface Schema {
   readonly type?: string;

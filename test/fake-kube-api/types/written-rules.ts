@@ -1,7 +1,7 @@
 // The CEL rules (x-kubernetes-validations) of Isthmus' own definition, written by hand: the in-memory API has no CEL engine. Other
 // rules, such as those of CAPO, are not enforced. The behaviour suite compares these rules with a real server.
 import type { FieldProblem } from '../api-error.ts';
-import { equalJson, isMap, type JsonMap } from '../kube-object.ts';
+import { equalJson, isMap, type JsonMap } from '../stored-object.ts';
 import type { Schema } from './schema.ts';
 
 /** A rule that uses `oldSelf` is not evaluated without an old object. */

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
 import { type ManagementApi, startManagementApi } from '../../fake-kube-api/management-api.ts';
 import { neededRules } from '../../fake-kube-api/needed-access.ts';
+import type { StoredObject } from '../../fake-kube-api/stored-object.ts';
 import { additionalListenerDefinition } from '../../fake-kube-api/types/additional-listener-definition.ts';
 import {
   machineDefinition,
@@ -114,7 +114,7 @@ export class Management {
     return this.#api.requests(`system:isthmus:${node}`);
   }
 
-  addCluster({ name, networkId, address, port = 6443, floatingIp = false }: ClusterOptions): KubeObject {
+  addCluster({ name, networkId, address, port = 6443, floatingIp = false }: ClusterOptions): StoredObject {
     this.addKubeconfig(name, `https://${address}:${port}`);
     return this.#api.store.create({
       apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
@@ -201,7 +201,7 @@ export class Management {
     cluster: string,
     address: string,
     labels: Readonly<Record<string, string>>,
-  ): KubeObject {
+  ): StoredObject {
     return this.#api.store.create({
       ...MACHINE,
       metadata: {
@@ -222,7 +222,7 @@ export class Management {
     this.#api.store.delete({ ...MACHINE, name });
   }
 
-  addListener(name: string, spec: object): KubeObject {
+  addListener(name: string, spec: object): StoredObject {
     return this.#api.store.create({ ...LISTENER, metadata: { name, namespace: NAMESPACE }, spec });
   }
 
@@ -250,7 +250,7 @@ export class Management {
     return Buffer.from(value, 'base64').toString();
   }
 
-  get(apiVersion: string, kind: string, name: string): KubeObject | null {
+  get(apiVersion: string, kind: string, name: string): StoredObject | null {
     return this.#api.store.get({ apiVersion, kind, namespace: NAMESPACE, name });
   }
 

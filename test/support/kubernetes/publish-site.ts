@@ -1,7 +1,7 @@
 // A site for tests of published objects: two reachable clusters in real namespaces, the in-memory management API, and shared
 // queries.
 import { get } from 'node:https';
-import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+import type { StoredObject } from '../../fake-kube-api/stored-object.ts';
 import type { Isthmus } from '../isthmus.ts';
 import { until, WAIT_MS } from '../tcp.ts';
 import { ADDRESS, type TestCluster, TwoClusters } from '../two-clusters.ts';
@@ -47,7 +47,7 @@ export class PublishSite {
     return isthmus;
   }
 
-  slice(name: string): KubeObject | null {
+  slice(name: string): StoredObject | null {
     return this.api.store.get({ ...SLICE, name });
   }
 

@@ -1,6 +1,7 @@
 // The objects of one tenant in its own Kubernetes namespace, written with that tenant's rights.
-import type { KubeObject } from '../../fake-kube-api/kube-object.ts';
+
 import type { AdminStore } from '../../fake-kube-api/management-api.ts';
+import type { StoredObject } from '../../fake-kube-api/stored-object.ts';
 import { ADDRESS } from '../two-clusters.ts';
 import { kubeconfigText } from './management.ts';
 
@@ -85,7 +86,7 @@ export class Tenant {
     return Object.fromEntries(conditions.map(({ type, message }) => [type, message]));
   }
 
-  kubeconfig(name: string): KubeObject | null {
+  kubeconfig(name: string): StoredObject | null {
     const { namespace } = this;
     return this.#store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: `${name}-kubeconfig` });
   }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/tcp.ts';
-import { Traffic } from '../../support/traffic.ts';
+import { ClientTraffic } from '../../support/traffic.ts';
 import { ADDRESS, BootedSite, type Tenant } from './booted-site.ts';
 import { type Answer, FIRST, MACHINE_ADDRESS } from './machine.ts';
 
@@ -70,8 +70,8 @@ const ports = () =>
     .map(({ port }) => port)
     .sort((a, b) => a - b);
 
-async function clients(): Promise<Traffic> {
-  const traffic = new Traffic(() => {
+async function clients(): Promise<ClientTraffic> {
+  const traffic = new ClientTraffic(() => {
     const all = places();
     const place = all[Math.floor(Math.random() * all.length)];
     if (place === undefined) throw new Error('no EndpointSlice has a ready endpoint');
@@ -104,7 +104,7 @@ async function changes(variables: object = {}, ...flags: readonly string[]): Pro
 }
 
 /** The unit of the old proxy is active, its main process is not stopped by SIGSTOP, and none of these clients was lost. */
-async function oldServes(traffic: Traffic): Promise<void> {
+async function oldServes(traffic: ClientTraffic): Promise<void> {
   expect(await state(OLD)).toEqual({ ActiveState: 'active', UnitFileState: 'enabled' });
   const { MainPID } = await site.machine.show(OLD, 'MainPID');
   expect(await site.machine.sh(`cat /proc/${MainPID}/status`)).toMatch(/^State:\t[SRD] /m);

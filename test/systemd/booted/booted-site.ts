@@ -5,8 +5,8 @@ import { type Certificate, selfSigned } from '../../support/certificates.ts';
 import { Management } from '../../support/kubernetes/management.ts';
 import { NetnsServer } from '../../support/network/netns-server.ts';
 import { until } from '../../support/tcp.ts';
-import { Traffic } from '../../support/traffic.ts';
-import { FIRST, MACHINE_ADDRESS, Machine, TEST_ADDRESS } from './machine.ts';
+import { ClientTraffic } from '../../support/traffic.ts';
+import { BootedMachine, FIRST, MACHINE_ADDRESS, TEST_ADDRESS } from './machine.ts';
 
 /** Every tenant has the same address, as isolated clusters do. */
 export const ADDRESS = '10.0.0.5';
@@ -20,18 +20,18 @@ export interface Tenant {
 }
 
 export class BootedSite {
-  readonly machine: Machine;
+  readonly machine: BootedMachine;
   readonly management: Management;
   readonly #servers: NetnsServer[] = [];
 
-  private constructor(machine: Machine, management: Management) {
+  private constructor(machine: BootedMachine, management: Management) {
     this.machine = machine;
     this.management = management;
   }
 
   /** A machine without the package. */
   static async start(binds: readonly string[] = []): Promise<BootedSite> {
-    const machine = await Machine.boot(binds);
+    const machine = await BootedMachine.boot(binds);
     try {
       return new BootedSite(machine, await Management.start({ host: TEST_ADDRESS }));
     } catch (error) {
@@ -97,12 +97,12 @@ export class BootedSite {
     this.#servers.push(await NetnsServer.startBy(enter, 'https', ADDRESS, '6443', name, certFile, keyFile));
   }
 
-  traffic(cluster: Tenant): Traffic {
-    return new Traffic({ host: MACHINE_ADDRESS, port: PORT, cluster });
+  traffic(cluster: Tenant): ClientTraffic {
+    return new ClientTraffic({ host: MACHINE_ADDRESS, port: PORT, cluster });
   }
 
   /** Clients that open connections all the time and clients that keep theirs, all served already. */
-  async load(cluster: Tenant, { visitors = 4, residents = 4 } = {}): Promise<Traffic> {
+  async load(cluster: Tenant, { visitors = 4, residents = 4 } = {}): Promise<ClientTraffic> {
     const traffic = this.traffic(cluster);
     await traffic.residents(residents);
     traffic.visitors(visitors);

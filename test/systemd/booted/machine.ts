@@ -41,7 +41,7 @@ export const [FIRST, NEXT] = given('ISTHMUS_TEST_DEBS')
   .map((file) => join('/debs', basename(file))) as [string, string];
 const COMMAND_MS = 600_000;
 
-export class Machine {
+export class BootedMachine {
   readonly #place = mkdtempSync(join(tmpdir(), 'isthmus-machine-'));
   readonly #console = join(this.#place, 'console');
   #nspawn: ChildProcess | null = null;
@@ -54,8 +54,8 @@ export class Machine {
   }
 
   /** `binds` are directories that the machine can read, each `<path>:<path in the machine>`. */
-  static async boot(binds: readonly string[] = []): Promise<Machine> {
-    const machine = new Machine([
+  static async boot(binds: readonly string[] = []): Promise<BootedMachine> {
+    const machine = new BootedMachine([
       `${dirname(given('ISTHMUS_TEST_DEBS').split(':')[0] as string)}:/debs`,
       ...binds,
     ]);

@@ -1,7 +1,7 @@
 // Runs a shell script under the directives of isthmus.service: the same unit file with another ExecStart=, and without the directives
 // that a test takes away.
 import { readFileSync } from 'node:fs';
-import type { Machine } from './machine.ts';
+import type { BootedMachine } from './machine.ts';
 
 const UNIT = new URL('../../../deploy/systemd/isthmus.service', import.meta.url);
 export const PROBE = 'isthmus-probe.service';
@@ -33,7 +33,7 @@ export const REMOVED_CALLS: readonly string[] = directives()
 
 /** The output of the script, which may fail. */
 export async function underUnit(
-  machine: Machine,
+  machine: BootedMachine,
   script: string,
   without: readonly string[] = [],
 ): Promise<string> {
@@ -50,11 +50,11 @@ export async function underUnit(
 }
 
 /** A process that stays until the unit is stopped. */
-export const sleepUnderUnit = (machine: Machine, without: readonly string[] = []): Promise<void> =>
+export const sleepUnderUnit = (machine: BootedMachine, without: readonly string[] = []): Promise<void> =>
   start(machine, without, ['Type=exec', 'ExecStart=/bin/sleep infinity']);
 
 async function start(
-  machine: Machine,
+  machine: BootedMachine,
   without: readonly string[],
   program: readonly string[],
 ): Promise<void> {

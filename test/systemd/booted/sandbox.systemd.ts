@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Limit } from './limit.ts';
 import { LIMITS_TRIED } from './limits.ts';
-import { Machine } from './machine.ts';
+import { BootedMachine } from './machine.ts';
 import { LIMITS, PROBE, REMOVED_CALLS, sleepUnderUnit, underUnit } from './probe-unit.ts';
 
 /** Tested below, with more than one script. */
 const TRIED_APART = ['RemoveIPC', 'LimitNOFILE', 'RuntimeDirectoryPreserve'];
 
-let machine: Machine;
+let machine: BootedMachine;
 beforeAll(async () => {
-  machine = await Machine.boot();
+  machine = await BootedMachine.boot();
   writeFileSync(machine.path('/opt/exit-42'), exit42(), { mode: 0o755 });
   await machine.sh(`
     useradd --system --user-group isthmus

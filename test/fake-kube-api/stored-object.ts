@@ -26,7 +26,7 @@ export interface ObjectMeta {
   ownerReferences?: OwnerReference[];
 }
 
-export interface KubeObject {
+export interface StoredObject {
   apiVersion: string;
   kind: string;
   metadata: ObjectMeta;
