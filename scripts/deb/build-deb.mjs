@@ -18,7 +18,6 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pinnedNode, pinnedNodeHome, root } from '../setup/setup.mjs';
-import { productionPackages } from './production-packages.mjs';
 import { libraryDependencies } from './shared-libraries.mjs';
 
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
@@ -27,6 +26,9 @@ const HOME = 'usr/lib/isthmus';
 /** A network node does not need these files. Licences stay. */
 const LEFT_OUT =
   /(\.(d\.[cm]?ts|[cm]?ts|map|md|markdown|test\.[cm]?js)|\.isthmus-stamp)$|\/node_modules\/(@[^/]+\/)?[^/]+\/(tests?|docs|examples?|benchmarks?|\.github)$/;
+
+/** Type declarations, the headers of the addon's C++ wrapper, and the pinned Node. */
+const COMPILE_ONLY = /(^|\/)(@types\/[^/]+|undici-types|node-addon-api|@isthmus\/pinned-node)$/;
 
 function copy(from, to) {
   cpSync(from, to, {
@@ -44,10 +46,26 @@ function* filesBelow(path) {
   }
 }
 
+/**
+ * The packages of node_modules that the running program needs, from the lock file: paths such as node_modules/pino. It excludes packages
+ * that serve only development or only compilation.
+ */
+function productionPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  return Object.entries(packages)
+    .filter(
+      ([path, { dev, devOptional, link }]) =>
+        path.startsWith('node_modules/') && !dev && !devOptional && !link,
+    )
+    .map(([path]) => path)
+    .filter((path) => !COMPILE_ONLY.test(path))
+    .sort();
+}
+
 function stageProgram(tree) {
   const home = join(tree, HOME);
   copy(join(root, 'dist'), join(home, 'dist'));
-  for (const path of productionPackages(root))
+  for (const path of productionPackages())
     if (existsSync(join(root, path))) copy(join(root, path), join(home, path));
   mkdirSync(join(home, 'bin'), { recursive: true });
   cpSync(pinnedNode, join(home, 'bin', 'node'), { dereference: true });
