@@ -123,7 +123,15 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   nowMs = 1_000_000;
   api = new RecordingApi();
-  publisher = new KubePublisher({
+  publisher = publisherWith({ takeOver: false });
+});
+afterEach(async () => {
+  await publisher.stop();
+  vi.useRealTimers();
+});
+
+const publisherWith = ({ takeOver }: { readonly takeOver: boolean }) =>
+  new KubePublisher({
     cache: new TurnCache(),
     client: api,
     settings: {
@@ -133,7 +141,7 @@ beforeEach(async () => {
       host: '',
       nodeName: null,
       node: { node: 'net-1', selector: null, unknown: 'take-part', onParticipation: () => {} },
-      claim: { processId: 'a', predecessor: null, takeOver: false, daemonSet: null },
+      claim: { processId: 'a', predecessor: null, takeOver, daemonSet: null },
       lockDirectory: null,
       liveness: 'lease',
       propagationWaitMs: 5000,
@@ -150,11 +158,6 @@ beforeEach(async () => {
     now: () => nowMs,
     wallNow: () => nowMs,
   });
-});
-afterEach(async () => {
-  await publisher.stop();
-  vi.useRealTimers();
-});
 
 /** Each part of a turn, with the requests that it started. */
 async function turn(desired: DesiredState) {
@@ -202,4 +205,17 @@ test('a Lease that shows another holder is renewed by apply, and until then noth
   expect(planned.calls).toEqual([]);
   expect(planned.result).toMatchObject({ actions: [], leaseReads: ['isthmus-net-1'] });
   expect(applied.calls).toContain('PATCH leases/isthmus-net-1');
+});
+
+test('the reason not to replace the predecessor counts when its plan is applied, and not when it is computed', () => {
+  const plan = { ...publisher.plan(publisher.observe(), DESIRED), servesNone: 'it reaches none of them' };
+  expect(publisher.publishedCheck().failure).toBeNull();
+  publisher.apply(plan);
+  expect(publisher.publishedCheck().failure).toBe('it reaches none of them');
+});
+
+test('with --take-over, no reason keeps this process from replacing its predecessor', () => {
+  publisher = publisherWith({ takeOver: true });
+  publisher.apply({ ...publisher.plan(publisher.observe(), DESIRED), servesNone: 'it reaches none of them' });
+  expect(publisher.publishedCheck().failure).toBeNull();
 });

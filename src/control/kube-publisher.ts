@@ -17,7 +17,6 @@ import type { ReadyCheck } from './objects/ready-check.ts';
 import type { TurnCache } from './objects/turn-cache.ts';
 import { type DiffSettings, diff } from './plan/diff.ts';
 import { NO_MEMORY, type Plan, type PlanMemory } from './plan/plan.ts';
-import { servesAll, servesNone } from './plan/serves-published.ts';
 import { PublicationSource } from './sources/publication-source.ts';
 import { type KubeWorld, kubeWorld } from './world/kube-world.ts';
 
@@ -47,9 +46,8 @@ export class KubePublisher implements Publisher {
   readonly #events: EventWriter;
   readonly #rights: PublishRights;
   #memory: PlanMemory = NO_MEMORY;
-  #servesAll = false;
-  /** Why this process must not replace its predecessor. */
-  #servesNone: string | null = null;
+  /** Of the last applied plan. */
+  #served: Pick<Plan, 'servesAll' | 'servesNone'> = { servesAll: false, servesNone: null };
   #eventProblem: string | null = null;
   #alarm: NodeJS.Timeout | null = null;
   #withdrawn: (() => void) | null = null;
@@ -73,7 +71,7 @@ export class KubePublisher implements Publisher {
       onSuperseded,
       onRefused,
       onTaken,
-      servesAll: () => this.#servesAll,
+      servesAll: () => this.#served.servesAll,
       now,
       wallNow,
     });
@@ -142,7 +140,8 @@ export class KubePublisher implements Publisher {
 
   /** This process serves a cluster that this instance publishes. True only after the first health checks. */
   publishedCheck(): ReadyCheck {
-    return { name: 'published-clusters', failure: this.#servesNone };
+    const { takeOver } = this.#options.settings.claim;
+    return { name: 'published-clusters', failure: takeOver ? null : this.#served.servesNone };
   }
 
   /** This process has held the Lease of its node. */
@@ -183,14 +182,14 @@ export class KubePublisher implements Publisher {
 
   plan(kube: KubeWorld, desired: DesiredState): Plan {
     const { settings, cache } = this.#options;
-    this.#servesAll = servesAll(kube, desired);
-    this.#servesNone = settings.claim.takeOver ? null : servesNone(kube, desired);
     return diff(kube, desired, { settings, memory: this.#memory, cache });
   }
 
   apply(plan: Plan): void {
     if (this.#stopped) return;
-    this.#memory = plan.memory;
+    const { memory, servesAll, servesNone } = plan;
+    this.#memory = memory;
+    this.#served = { servesAll, servesNone };
     this.#applier.apply(plan.actions);
     this.#events.enqueue(plan.events);
     for (const name of plan.leaseReads) this.#membership.readLease(name);

@@ -43,6 +43,8 @@ test('only the holder of a name is shown as published, and all problems are sort
       { origin: 'a', reason: 'y' },
       { origin: 'a', reason: 'x' },
     ],
+    servesAll: true,
+    servesNone: null,
     memory: NO_MEMORY,
     lookAgainAtMs: null,
   };

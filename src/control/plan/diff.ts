@@ -11,6 +11,7 @@ import { collectionPlan } from './collection-plan.ts';
 import { listenerStatusPlan } from './listener-status-plan.ts';
 import type { Plan, PlanMemory } from './plan.ts';
 import { publicationPlans } from './publication-plan.ts';
+import { servesAll, servesNone } from './serves-published.ts';
 import type { ServiceSettings } from './service-plan.ts';
 
 export interface DiffSettings extends ServiceSettings {
@@ -40,6 +41,8 @@ export function diff(kube: KubeWorld, desired: DesiredState, options: DiffOption
     events: mayReport ? changes.events : [],
     leaseReads: kube.doubtedLeases,
     publications: published.statuses,
+    servesAll: servesAll(kube, desired),
+    servesNone: servesNone(kube, desired),
     problems: [...published.problems, ...collection.problems, ...kube.problems],
     memory: {
       ...memory,

@@ -92,6 +92,10 @@ export interface Plan {
   /** By publication key: see `publicationKey`. */
   readonly publications: ReadonlyMap<string, PublicationStatus>;
   readonly problems: readonly Problem[];
+  /** No client of a published slice of this instance would lose its cluster: `LeaseClaim` may need that. */
+  readonly servesAll: boolean;
+  /** Why this process must not replace its predecessor; null: it may. */
+  readonly servesNone: string | null;
   readonly memory: PlanMemory;
   /** When the next plan may differ without any new observation (monotonic); null: never. */
   readonly lookAgainAtMs: number | null;
