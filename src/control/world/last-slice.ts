@@ -1,13 +1,16 @@
 // A route, a port or a server name stays for some time after the last slice of this instance that sends clients there, because all nodes
-// need time to see the change. Pure.
+// need time to see the change. One rule for clusters and listeners. Pure.
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from './kube-world.ts';
 
-export interface SliceUse {
+export interface SliceWait {
   readonly kube: KubeWorld;
+  readonly departureMs: number;
+}
+
+export interface SliceUse extends SliceWait {
   /** This instance's slices of listeners. */
   readonly ownSlices: readonly OwnedSlice[];
-  readonly departureMs: number;
 }
 
 export function listenerSliceUse(kube: KubeWorld, departureMs: number): SliceUse {
@@ -19,13 +22,41 @@ export function listenerSliceUse(kube: KubeWorld, departureMs: number): SliceUse
 }
 
 /** Since when no slice sends clients there (monotonic): now while one does. null: long enough, no node still knows that slice. */
-export function sinceLastSlice(
+function sinceLastSlice(
   beforeMs: number,
   isInUse: boolean,
-  { kube: { nowMs }, departureMs }: Omit<SliceUse, 'ownSlices'>,
+  { kube: { nowMs }, departureMs }: SliceWait,
 ): number | null {
   const sinceMs = isInUse ? nowMs : beforeMs;
   return nowMs - sinceMs < departureMs ? sinceMs : null;
+}
+
+/** A cluster that is no longer proxied, a deleted listener, or a replaced entry point, until its withdrawal is finished. */
+export interface Departure {
+  /** Since when no slice of this instance sends clients here (monotonic). While a slice does, this is the current time. */
+  readonly sinceMs: number;
+}
+
+/** By key. */
+export type Departures<T extends Departure> = ReadonlyMap<string, T>;
+
+/**
+ * Joins what leaves since this turn and what left in earlier turns. While a slice cannot be deleted, its route or port stays, because
+ * kube-proxy still sends clients to it.
+ */
+export function departures<T extends Departure>(
+  leaving: Departures<T>,
+  left: Departures<T>,
+  isInUse: (key: string, departure: T) => boolean,
+  wait: SliceWait,
+): Departures<T> {
+  const departing = new Map(leaving);
+  for (const [key, departure] of left) {
+    if (departing.has(key)) continue;
+    const sinceMs = sinceLastSlice(departure.sinceMs, isInUse(key, departure), wait);
+    if (sinceMs !== null) departing.set(key, { ...departure, sinceMs });
+  }
+  return departing;
 }
 
 /** By port: since when no slice of this instance names it (monotonic). While a slice names it, this is the current time. */

@@ -2,12 +2,10 @@
 // may still use it until our slice names the new entry point and all nodes have had time to see that. It stays open for that long. Pure.
 
 import type { ListenerDefinition } from '../sources/additional-listener.ts';
-import { type SliceUse, sinceLastSlice } from './last-slice.ts';
+import { type Departure, type Departures, departures, type SliceUse } from './last-slice.ts';
 
-export interface PreviousEntry {
+export interface PreviousEntry extends Departure {
   readonly protocol: ListenerDefinition['protocol'];
-  /** Since when no slice of this instance sends clients there (monotonic). While a slice does, this is the current time. */
-  readonly sinceMs: number;
 }
 
 /** By listener key. */
@@ -16,24 +14,19 @@ type Protocols = ReadonlyMap<string, ListenerDefinition['protocol']>;
 export function previousEntries(
   now: Protocols,
   before: Protocols,
-  known: ReadonlyMap<string, PreviousEntry>,
+  known: Departures<PreviousEntry>,
   use: SliceUse | null,
-): ReadonlyMap<string, PreviousEntry> {
-  const entries = new Map<string, PreviousEntry>();
-  if (use === null) return entries;
-  const { nowMs } = use.kube;
+): Departures<PreviousEntry> {
+  const leaving = new Map<string, PreviousEntry>();
+  const left = new Map<string, PreviousEntry>();
+  if (use === null) return leaving;
   for (const [key, protocol] of now) {
     const was = before.get(key);
-    if (was !== undefined && was !== protocol) {
-      entries.set(key, { protocol: was, sinceMs: nowMs });
-      continue;
-    }
     const entry = known.get(key);
-    if (entry === undefined) continue;
-    const sinceMs = sinceLastSlice(entry.sinceMs, leadsTo(key, entry.protocol, use), use);
-    if (sinceMs !== null) entries.set(key, { ...entry, sinceMs });
+    if (was !== undefined && was !== protocol) leaving.set(key, { protocol: was, sinceMs: use.kube.nowMs });
+    else if (entry !== undefined) left.set(key, entry);
   }
-  return entries;
+  return departures(leaving, left, (key, entry) => leadsTo(key, entry.protocol, use), use);
 }
 
 /**

@@ -12,9 +12,11 @@ import type { KubeWorld } from './kube-world.ts';
 import {
   type AdvertisedPorts,
   advertisedPorts,
+  type Departure,
+  type Departures,
+  departures,
   listenerSliceUse,
   type SliceUse,
-  sinceLastSlice,
 } from './last-slice.ts';
 import { type PreviousEntry, previousEntries } from './listener-previous-entry.ts';
 import { MASS_DELETE, type MassDeleteAnswer, massDelete } from './mass-delete-breaker.ts';
@@ -27,10 +29,8 @@ export interface EffectiveListener {
   readonly problems: readonly string[];
 }
 
-export interface ListenerDeparture {
+export interface ListenerDeparture extends Departure {
   readonly listener: EffectiveListener;
-  /** Since when no slice of this instance sends clients here (monotonic). While a slice does, this is the current time. */
-  readonly sinceMs: number;
 }
 
 export interface ListenerWorld {
@@ -39,9 +39,9 @@ export interface ListenerWorld {
   /** Sorted by key, without the listeners that are being withdrawn. */
   readonly listeners: readonly EffectiveListener[];
   /** By key: listeners that are deleted or being deleted, and whose withdrawal is not finished. */
-  readonly departing: ReadonlyMap<string, ListenerDeparture>;
+  readonly departing: Departures<ListenerDeparture>;
   /** By key: the entry point that an edit replaced, while clients may still use it. */
-  readonly previousEntries: ReadonlyMap<string, PreviousEntry>;
+  readonly previousEntries: Departures<PreviousEntry>;
   /** Ports to which a slice may still send clients of any listener. */
   readonly advertised: AdvertisedPorts;
   readonly machines: readonly MachineFacts[];
@@ -77,7 +77,7 @@ export function listenerWorld(
   const { withdrawn, kept } = withdrawals(missing, breaker);
   // Without a Kubernetes API nothing is published, so no slice sends clients to a listener.
   const use = kube && listenerSliceUse(kube, departureMs);
-  const departing = departures(withdrawn, present, previous, use);
+  const departing = listenerDepartures(withdrawn, present, previous, use);
   const listeners = [...present.values(), ...kept];
   const servicesWithoutKind = listenerServicesWithoutKind(snapshot, records, kube, previous);
   return Object.freeze({
@@ -177,7 +177,7 @@ function withdrawals(
 
 function protocolsOf(
   listeners: readonly EffectiveListener[],
-  departing: ReadonlyMap<string, ListenerDeparture>,
+  departing: Departures<ListenerDeparture>,
 ): ReadonlyMap<string, ListenerDefinition['protocol']> {
   const all = [...listeners, ...Array.from(departing.values(), ({ listener }) => listener)];
   return new Map(
@@ -289,23 +289,18 @@ const settled = (
     ? known
     : { reading, definition, problems: [] };
 
-function departures(
+function listenerDepartures(
   withdrawn: readonly EffectiveListener[],
   present: ReadonlyMap<string, EffectiveListener>,
   previous: ListenerWorld | null,
   use: SliceUse | null,
-): ReadonlyMap<string, ListenerDeparture> {
-  const departing = new Map<string, ListenerDeparture>();
-  if (use === null) return departing;
-  const { nowMs } = use.kube;
+): Departures<ListenerDeparture> {
+  const leaving = new Map<string, ListenerDeparture>();
+  if (use === null) return leaving;
+  const { kube, ownSlices } = use;
   for (const listener of withdrawn)
-    if (listener.definition !== null) departing.set(listener.reading.key, { listener, sinceMs: nowMs });
-  for (const [key, { listener, sinceMs }] of previous?.departing ?? []) {
-    if (present.has(key) || departing.has(key)) continue;
-    // While the slice cannot be deleted, the port stays open, because kube-proxy still sends clients to it.
-    const isInUse = use.ownSlices.some((slice) => slice.listener === key);
-    const since = sinceLastSlice(sinceMs, isInUse, use);
-    if (since !== null) departing.set(key, { listener, sinceMs: since });
-  }
-  return departing;
+    if (listener.definition !== null) leaving.set(listener.reading.key, { listener, sinceMs: kube.nowMs });
+  const left = new Map([...(previous?.departing ?? [])].filter(([key]) => !present.has(key)));
+  const hasOwnSlice = (key: string) => ownSlices.some(({ listener }) => listener === key);
+  return departures(leaving, left, hasOwnSlice, use);
 }

@@ -11,7 +11,7 @@ import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cl
 import { type ListenerSnapshot, NO_LISTENERS } from '../sources/listener-snapshot.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import type { KubeWorld } from './kube-world.ts';
-import { sinceLastSlice } from './last-slice.ts';
+import { type Departure, type Departures, departures } from './last-slice.ts';
 import { type ListenerWorld, listenerWorld } from './listener-world.ts';
 
 export interface Observed {
@@ -28,10 +28,8 @@ export interface Observed {
 }
 
 /** A cluster that is no longer proxied. Its route stays until no slice of this instance sends clients here. */
-export interface Departure {
+export interface ClusterDeparture extends Departure {
   readonly facts: ClusterFacts;
-  /** Since when no slice of this instance sends clients here. While a slice does, this is the current time. */
-  readonly sinceMs: number;
 }
 
 export interface WorldSettings {
@@ -50,8 +48,7 @@ export interface World {
   readonly clusters: readonly ClusterReading[];
   /** By key: the last valid facts of each cluster that was proxied once, until the cluster is deleted or is no longer proxied. */
   readonly lastKnown: ReadonlyMap<string, ClusterFacts>;
-  /** By key. */
-  readonly departing: ReadonlyMap<string, Departure>;
+  readonly departing: Departures<ClusterDeparture>;
   /** Since when most clusters have been missing (monotonic). The mass-delete breaker keeps them for some minutes. */
   readonly vanishedSinceMs: number | null;
   /** By key: clusters that vanished within the last ten seconds. */
@@ -102,7 +99,7 @@ export function worldOf(
     clustersComplete: source.complete,
     clusters,
     lastKnown,
-    departing: departures(clusters, kube, previous, settings.departureMs),
+    departing: clusterDepartures(clusters, kube, previous, settings.departureMs),
     vanishedSinceMs,
     recentlyGone,
     kube,
@@ -180,29 +177,25 @@ function sameOr<T>(before: readonly T[] | undefined, now: readonly T[]): readonl
 }
 
 /** Clusters that are no longer proxied, until their withdrawal is finished. A deleted cluster needs no withdrawal. */
-function departures(
+function clusterDepartures(
   clusters: readonly ClusterReading[],
   kube: KubeWorld | null,
   previous: World | null,
   departureMs: number,
-): ReadonlyMap<string, Departure> {
-  const departing = new Map<string, Departure>();
-  if (kube === null || previous === null) return departing;
+): Departures<ClusterDeparture> {
+  const leaving = new Map<string, ClusterDeparture>();
+  const left = new Map<string, ClusterDeparture>();
+  if (kube === null || previous === null) return leaving;
   for (const reading of clusters) {
     if (reading.kind !== 'not-proxied') continue;
-    const before = previous.departing.get(reading.key);
-    const facts = previous.lastKnown.get(reading.key) ?? before?.facts;
-    if (facts === undefined) continue;
-    // While the slice cannot be deleted, the route stays, because kube-proxy still sends clients here.
-    const isNew = before === undefined || previous.lastKnown.has(reading.key);
-    const sinceMs = isNew
-      ? kube.nowMs
-      : sinceLastSlice(before.sinceMs, hasOwnSlice(facts.name, kube), { kube, departureMs });
-    if (sinceMs !== null) departing.set(reading.key, { facts, sinceMs });
+    const { key } = reading;
+    const facts = previous.lastKnown.get(key);
+    const before = previous.departing.get(key);
+    if (facts !== undefined) leaving.set(key, { facts, sinceMs: kube.nowMs });
+    else if (before !== undefined) left.set(key, before);
   }
-  return departing;
-}
-
-function hasOwnSlice(cluster: string, { self, slices }: KubeWorld): boolean {
-  return slices.ours.get(cluster)?.some(({ instance }) => instance === self.instance) ?? false;
+  const { slices, self } = kube;
+  const hasOwnSlice = (_key: string, { facts }: ClusterDeparture) =>
+    slices.ours.get(facts.name)?.some(({ instance }) => instance === self.instance) ?? false;
+  return departures(leaving, left, hasOwnSlice, { kube, departureMs });
 }
