@@ -30,10 +30,6 @@ export function clusterCandidates(
 
 export const isUp = ({ health }: ClusterCandidate): boolean => health?.up === true;
 
-/** Neither up nor known to be down: since the start of this process, too few probes have finished. */
-export const isUndecided = ({ health }: ClusterCandidate): boolean =>
-  health === null || (!health.up && health.lastProbe?.ok !== false);
-
 /** Compares only what decisions and reasons use. The time and duration of a probe may differ. */
 export const isSameHealth = (a: TargetHealth | null, b: TargetHealth | null): boolean =>
   a === b ||

@@ -14,18 +14,12 @@ import {
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import {
-  type ClusterCandidate,
-  clusterCandidates,
-  isSameHealth,
-  isUndecided,
-  isUp,
-} from './cluster-candidates.ts';
+import { type ClusterCandidate, clusterCandidates, isSameHealth, isUp } from './cluster-candidates.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import type { DesiredContext, DesiredSettings } from './desired-context.ts';
 import type { NameClaims } from './name-claims.ts';
 import { isProven } from './name-order.ts';
-import type { Publication } from './publication.ts';
+import { type Publication, wantOf } from './publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
 
 /** The complete decision about one cluster. */
@@ -169,15 +163,10 @@ function publicationOf(
   const isCertain = !leaving && world.complete && isProven(reading, world.lastKnown);
   return Object.freeze({
     ...common,
-    want: leaving ? 'leaving' : wantOf(candidates),
+    want: leaving ? 'leaving' : wantOf(candidates.map(({ health }) => health)),
     hasNetns: candidates.length > 0,
     ...(isCertain && { holder: keyOf(reading) }),
   });
-}
-
-function wantOf(candidates: readonly ClusterCandidate[]): Publication['want'] {
-  if (candidates.some(isUp)) return 'live';
-  return candidates.some(isUndecided) ? 'undecided' : 'down';
 }
 
 interface StatusFacts {

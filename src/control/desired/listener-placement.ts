@@ -14,8 +14,8 @@ import type { DesiredContext } from './desired-context.ts';
 import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { ListenerName } from './name-claims.ts';
-import { isMemberUndecided, type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
-import type { Publication } from './publication.ts';
+import { type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
+import { type Publication, wantOf } from './publication.ts';
 
 export interface PlacedListener {
   /** null for a listener that is being withdrawn, for which the status has no entry. */
@@ -71,7 +71,7 @@ export function placedListener(
       cluster: definition.cluster,
       namespace: namespaceOf(cluster),
       object: objectOf(cluster),
-      want: leaving ? 'leaving' : wanted(facts),
+      want: leaving ? 'leaving' : listenerWant(facts),
       hasNetns: facts.netnsCount > 0,
       listener: Object.freeze({
         key: reading.key,
@@ -126,22 +126,20 @@ function listenerFacts(
 const openPort = ({ outcome }: ListenerFacts): number | null =>
   outcome?.kind === 'open' ? outcome.port : null;
 
-/** The same rule as for a cluster: while the health is unknown, published objects stay unchanged. */
-function wanted({
-  definition,
-  members,
-  networkId,
-  isReady,
-  outcome,
-  world,
-}: ListenerFacts): Publication['want'] {
+/** The rule of a cluster for its machines; besides, a TCP listener needs its port. */
+function listenerWant(facts: ListenerFacts): Publication['want'] {
+  const { definition, networkId, outcome, world } = facts;
   if (networkId === null || !world.listeners.machinesKnown) return 'undecided';
-  if (!isReady) {
-    const failing = members.filter(({ status }) => status.state === 'NotReady');
-    return failing.some((member) => isMemberUndecided(member, world.health)) ? 'undecided' : 'down';
-  }
-  if (definition.protocol === 'TLS' || outcome?.kind === 'open') return 'live';
-  return outcome === null ? 'undecided' : 'down';
+  const want = wantOf(healthOfPool(facts));
+  if (want !== 'live' || definition.protocol === 'TLS') return want;
+  if (outcome === null) return 'undecided';
+  return outcome.kind === 'open' ? 'live' : 'down';
+}
+
+/** The health of each path to a machine that may get clients. A generator: the first path that is up decides, and a pool has thousands. */
+function* healthOfPool({ members, world: { health } }: ListenerFacts) {
+  for (const { status, paths } of members)
+    if (status.state !== 'Ignored') for (const { backend } of paths) yield health.get(backend.key);
 }
 
 /** If two machines report the same address, the route contains it once. */

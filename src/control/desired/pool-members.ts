@@ -75,16 +75,6 @@ export function poolMembers(
  */
 const newAnsweringMembers = () => new WeakMap<BackendPath, PoolMember>();
 
-/** Neither up nor known to be down: too few probes have finished. */
-export const isMemberUndecided = (
-  { paths }: PoolMember,
-  health: ReadonlyMap<string, TargetHealth>,
-): boolean =>
-  paths.some(({ backend: { key } }) => {
-    const known = health.get(key);
-    return known === undefined || (!known.up && known.lastProbe?.ok !== false);
-  });
-
 /** An unchanged machine has the same paths. Building them for 5000 machines takes longer than the rest of a turn. */
 type KnownPaths = WeakMap<MachineFacts, readonly BackendPath[]>;
 /** By target port and netns. */

@@ -1,6 +1,7 @@
 // The desired publication of one cluster or one of its additional listeners. It does not depend on the objects in the API. The plan
 // compares the two and decides what to write.
 
+import type { TargetHealth } from '../../health/target-health.ts';
 import { listenerPublicationKey } from '../objects/listener-labels.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
 
@@ -34,6 +35,21 @@ export interface ListenerPublication {
   readonly listenPort: number | 'shared' | null;
   /** Stored on the Service: see `selectorAnnotation`. */
   readonly selector: string;
+}
+
+/**
+ * What the health of its backends makes of a publication that does not leave. A backend is undecided if it is neither up nor known to be
+ * down: since the start of this process, too few probes have finished.
+ */
+export function wantOf(
+  backends: Iterable<TargetHealth | null | undefined>,
+): Exclude<Publication['want'], 'leaving'> {
+  let isUndecided = false;
+  for (const health of backends) {
+    if (health?.up === true) return 'live';
+    isUndecided ||= health?.lastProbe?.ok !== false;
+  }
+  return isUndecided ? 'undecided' : 'down';
 }
 
 /** A cluster's Service has the name of the cluster. */
