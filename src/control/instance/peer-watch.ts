@@ -71,7 +71,7 @@ export class PeerWatch {
     /** The slices are watched. Without a watch, unchanged slices prove nothing. */
     slicesWatched: boolean,
   ): PeerView {
-    const { instance, liveness } = this.#options;
+    const { instance } = this.#options;
     const seen = seenLeases(leases);
     this.#holders = holdersOf(seen);
     const instances = new Set(slices.instances);
@@ -103,7 +103,7 @@ export class PeerWatch {
         sameScope,
         rank: rankAmong(instance, sameScope),
         anyRenews: this.#liveness.anyRenews(),
-        mode: liveness === 'auto' ? (upstreamLives ? 'timestamp' : 'lease') : liveness,
+        mode: this.#mode(upstreamLives),
         expiredUpstream,
       },
       unconfirmed: verdict.confirm,
@@ -114,6 +114,13 @@ export class PeerWatch {
         this.#timestamps.nextExpiryMs(),
       ),
     };
+  }
+
+  /** Beside live instances of magnum-cluster-api-proxy, slices need a fresh timestamp. */
+  #mode(upstreamLives: boolean): LivenessMode {
+    const { liveness } = this.#options;
+    if (liveness !== 'auto') return liveness;
+    return upstreamLives ? 'timestamp' : 'lease';
   }
 
   /**
