@@ -26,16 +26,101 @@ export interface ServicePlan {
   readonly problem: string | null;
 }
 
+interface ServiceQuestion {
+  readonly publication: Publication;
+  readonly kube: KubeWorld;
+  readonly settings: ServiceSettings;
+  /** Of the Service. */
+  readonly name: string;
+}
+
+/** The first rule that applies decides. */
 export function servicePlan(
   publication: Publication,
   kube: KubeWorld,
-  { namespace, clusterNamespace: scope = null }: ServiceSettings,
+  settings: ServiceSettings,
 ): ServicePlan {
-  const { cluster, namespace: clusterNamespace, object, want, hasNetns, holder, listener } = publication;
   const name = serviceNameOf(publication);
+  const question = { publication, kube, settings, name };
   const found = kube.services.get(name);
-  const { takesPart } = kube.self.participation;
-  const wanted = serviceOf({
+  if (found === undefined) return absentService(question);
+  const ownership = ownershipOf(found);
+  const why = whyForeign(found, ownership, question);
+  if (why !== null) return foreignService(why, question);
+  const { kind: state } = ownership;
+  return found.metadata?.deletionTimestamp === undefined
+    ? usableService(found, state, question)
+    : deletedService(state, question);
+}
+
+function absentService(question: ServiceQuestion): ServicePlan {
+  const { publication, kube } = question;
+  const create = publication.want !== 'leaving' && publication.hasNetns && kube.self.participation.takesPart;
+  const object = wantedService(undefined, question);
+  return {
+    state: 'absent',
+    usable: 'later',
+    action: create ? { kind: 'create', ...targetOf(question), object, why: whyCreated(publication) } : null,
+    problem: null,
+  };
+}
+
+const foreignService = (why: string, question: ServiceQuestion): ServicePlan => ({
+  state: 'foreign',
+  usable: 'never',
+  action: null,
+  problem:
+    `${shownService(question)} is not ours (${why}), so nothing is published under that name: ` +
+    'rename or remove it',
+});
+
+const deletedService = (state: ServicePlan['state'], question: ServiceQuestion): ServicePlan => ({
+  state,
+  usable: 'later',
+  action: null,
+  problem: `${shownService(question)} is being deleted`,
+});
+
+/** Ours, or an upstream Service of our cluster. */
+function usableService(
+  found: ServiceObject,
+  state: ServicePlan['state'],
+  question: ServiceQuestion,
+): ServicePlan {
+  const { publication, kube } = question;
+  const isAdoption = state === 'upstream';
+  // The Service of a cluster that is no longer proxied is not updated before its deletion. Only instances that take
+  // part adopt an upstream Service.
+  const staysAsIs = publication.want === 'leaving' || (isAdoption && !kube.self.participation.takesPart);
+  const wanted = wantedService(found, question);
+  const patch = staysAsIs ? null : servicePatch(found, wanted, kube.peers.mode);
+  const resourceVersion = found.metadata?.resourceVersion ?? '';
+  const why = isAdoption ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
+  return {
+    state,
+    usable: 'yes',
+    action: patch === null ? null : { kind: 'patch', ...targetOf(question), patch, resourceVersion, why },
+    problem: foreignTagProblem(shownService(question), found.metadata, wanted.metadata),
+  };
+}
+
+const targetOf = ({ publication, settings, name }: ServiceQuestion) =>
+  ({
+    resource: 'services',
+    namespace: settings.namespace,
+    name,
+    cluster: publication.cluster,
+  }) as const;
+
+const shownService = ({ settings, name }: ServiceQuestion): string => `Service ${settings.namespace}/${name}`;
+
+/** While the tags of the cluster are invalid, the Service keeps those that `found` has. */
+function wantedService(
+  found: ServiceObject | undefined,
+  { publication, kube, settings: { namespace } }: ServiceQuestion,
+): ServiceObject {
+  const { cluster, namespace: clusterNamespace, object, holder, listener } = publication;
+  return serviceOf({
     cluster,
     namespace,
     clusterNamespace,
@@ -46,61 +131,23 @@ export function servicePlan(
     ...(holder !== undefined && { holder }),
     ...(listener && { listener }),
   });
-  const target = { resource: 'services', namespace, name, cluster } as const;
-  if (found === undefined) {
-    const create = want !== 'leaving' && hasNetns && takesPart;
-    return {
-      state: 'absent',
-      usable: 'later',
-      action: create ? { kind: 'create', ...target, object: wanted, why: whyCreated(publication) } : null,
-      problem: null,
-    };
-  }
-  const ownership = ownershipOf(found);
-  const state = ownership.kind;
-  const elsewhere = foreignNamespace(found, scope);
-  const why =
-    elsewhere === null
-      ? notOurs(publication, found, ownership)
-      : `it belongs to a cluster in namespace ${elsewhere}, which instances with another --cluster-namespace serve`;
-  if (why !== null) {
-    return {
-      state: 'foreign',
-      usable: 'never',
-      action: null,
-      problem:
-        `Service ${namespace}/${name} is not ours (${why}), so nothing is published under that name: ` +
-        'rename or remove it',
-    };
-  }
-  if (found.metadata?.deletionTimestamp !== undefined) {
-    return {
-      state,
-      usable: 'later',
-      action: null,
-      problem: `Service ${namespace}/${name} is being deleted`,
-    };
-  }
-  // The Service of a cluster that is no longer proxied is not updated before its deletion. Only instances that take
-  // part adopt an upstream Service.
-  const patch =
-    want === 'leaving' || (state === 'upstream' && !takesPart)
-      ? null
-      : servicePatch(found, wanted, kube.peers.mode);
-  const resourceVersion = found.metadata?.resourceVersion ?? '';
-  const reason = state === 'upstream' ? 'adopt the Service of magnum-cluster-api-proxy' : 'it was changed';
-  return {
-    state,
-    usable: 'yes',
-    action: patch === null ? null : { kind: 'patch', ...target, patch, resourceVersion, why: reason },
-    problem: foreignTagProblem(`Service ${namespace}/${name}`, found.metadata, wanted.metadata),
-  };
 }
 
 const whyCreated = ({ listener }: Publication): string =>
   listener === undefined ? 'the cluster is proxied' : `AdditionalListener ${listener.key}`;
 
 /** Why this publication cannot use the Service; null when it can. */
+function whyForeign(
+  found: ServiceObject,
+  ownership: Ownership,
+  { publication, settings: { clusterNamespace = null } }: ServiceQuestion,
+): string | null {
+  const elsewhere = foreignNamespace(found, clusterNamespace);
+  return elsewhere === null
+    ? notOurs(publication, found, ownership)
+    : `it belongs to a cluster in namespace ${elsewhere}, which instances with another --cluster-namespace serve`;
+}
+
 function notOurs(
   { cluster, listener }: Publication,
   found: ServiceObject,
