@@ -40,49 +40,81 @@ export function placedListener(
   cluster: ClusterReading | null,
   context: ListenerContext,
 ): PlacedListener {
-  const { reading, definition, problems } = listener;
+  const { reading, definition } = listener;
   const name =
     definition === null ? NO_NAME : context.claims.listenerName(namedListener(reading, definition));
-  const { service, conflict } = name;
-  if (definition === null || service === null) {
-    const reason = [...problems, ...(conflict === null ? [] : [conflict])].join('; ');
-    const status = leaving ? null : unservedStatus(listener, name, 'invalid', reason);
-    // Its existing Services stay until an operator corrects the listener.
-    return { ...UNSERVED, status, reserved: existingServices(reading.key, context.world) };
-  }
-  if (cluster === null) {
-    const absent = `there is no cluster ${definition.cluster} in namespace ${reading.namespace} (yet)`;
-    const state = problems.length > 0 ? 'invalid' : 'pending';
-    const reason = [...problems, absent].join('; ');
-    return { ...UNSERVED, status: leaving ? null : unservedStatus(listener, name, state, reason) };
-  }
-  const facts = listenerFacts(reading, definition, cluster, context);
-  const { members, route } = facts;
+  const { service } = name;
+  const question = { listener, leaving, name };
+  if (definition === null || service === null) return unusableListener(question, context);
+  if (cluster === null) return listenerWithoutCluster(question, definition);
+  return servedListener(question, service, listenerFacts(reading, definition, cluster, context), context);
+}
+
+interface ListenerQuestion {
+  readonly listener: EffectiveListener;
+  /** It is being withdrawn. */
+  readonly leaving: boolean;
+  readonly name: ListenerName;
+}
+
+/** It has no valid spec, or no free name. Its existing Services stay until an operator corrects it. */
+function unusableListener(question: ListenerQuestion, { world }: ListenerContext): PlacedListener {
+  const { listener, name } = question;
+  const { conflict } = name;
+  const reason = [...listener.problems, ...(conflict === null ? [] : [conflict])].join('; ');
+  const status = unservedStatus(question, 'invalid', reason);
+  return { ...UNSERVED, status, reserved: existingServices(listener.reading.key, world) };
+}
+
+function listenerWithoutCluster(question: ListenerQuestion, { cluster }: ListenerDefinition): PlacedListener {
+  const { reading, problems } = question.listener;
+  const absent = `there is no cluster ${cluster} in namespace ${reading.namespace} (yet)`;
+  const state = problems.length > 0 ? 'invalid' : 'pending';
+  return { ...UNSERVED, status: unservedStatus(question, state, [...problems, absent].join('; ')) };
+}
+
+function servedListener(
+  question: ListenerQuestion,
+  service: string,
+  facts: ServedFacts,
+  { world, settings }: ListenerContext,
+): PlacedListener {
+  const { reading } = question.listener;
+  const { definition, members, route } = facts;
   const isUsed = (protocol: ListenerDefinition['protocol']) =>
     definition.protocol === protocol ||
-    context.world.listeners.previousEntries.get(reading.key)?.protocol === protocol;
-  const serverNames = isUsed('TLS') ? serverNamesOf(service, context.settings.namespace) : [];
+    world.listeners.previousEntries.get(reading.key)?.protocol === protocol;
+  const serverNames = isUsed('TLS') ? serverNamesOf(service, settings.namespace) : [];
   return {
-    status: leaving ? null : servedStatus(listener, name, serverNames, facts),
+    status: servedStatus(question, serverNames, facts),
     members,
     entry: isUsed('TLS') ? { serverNames, route } : null,
     port: isUsed('TCP') ? portRoute(reading, service, facts) : null,
-    publication: Object.freeze({
-      cluster: definition.cluster,
-      namespace: namespaceOf(cluster),
-      object: objectOf(cluster),
-      want: leaving ? 'leaving' : listenerWant(facts),
-      hasNetns: facts.netnsCount > 0,
-      listener: Object.freeze({
-        key: reading.key,
-        service,
-        port: definition.port,
-        listenPort: definition.protocol === 'TLS' ? 'shared' : openPort(facts),
-        selector: selectorAnnotation(reading.object.uid, definition.selectorDigest),
-      }),
-    }),
+    publication: listenerPublication(question, service, facts),
     reserved: [],
   };
+}
+
+function listenerPublication(
+  { listener: { reading }, leaving }: ListenerQuestion,
+  service: string,
+  facts: ServedFacts,
+): Publication {
+  const { cluster, definition } = facts;
+  return Object.freeze({
+    cluster: definition.cluster,
+    namespace: namespaceOf(cluster),
+    object: objectOf(cluster),
+    want: leaving ? 'leaving' : listenerWant(facts),
+    hasNetns: facts.netnsCount > 0,
+    listener: Object.freeze({
+      key: reading.key,
+      service,
+      port: definition.port,
+      listenPort: definition.protocol === 'TLS' ? 'shared' : openPort(facts),
+      selector: selectorAnnotation(reading.object.uid, definition.selectorDigest),
+    }),
+  });
 }
 
 const NO_NAME: ListenerName = { service: null, conflict: null };
@@ -102,6 +134,7 @@ const UNSERVED: PlacedListener = Object.freeze({
 });
 
 interface ServedFacts extends ListenerFacts {
+  readonly cluster: ClusterReading;
   readonly route: Route;
 }
 
@@ -120,7 +153,8 @@ function listenerFacts(
   const route = routeOf(reading, definition, members);
   const isReady = route.backends.length > 0;
   const outcome = world.ports.get(reading.key) ?? null;
-  return { definition, members, networkId, netnsCount: netns.length, isReady, outcome, world, index, route };
+  const netnsCount = netns.length;
+  return { definition, cluster, members, networkId, netnsCount, isReady, outcome, world, index, route };
 }
 
 const openPort = ({ outcome }: ListenerFacts): number | null =>
@@ -182,13 +216,12 @@ function previousPort(
 }
 
 function servedStatus(
-  listener: EffectiveListener,
-  name: ListenerName,
+  question: ListenerQuestion,
   serverNames: readonly string[],
   facts: ServedFacts,
-): ListenerStatus {
+): ListenerStatus | null {
   const isShared = facts.definition.protocol === 'TLS';
-  return statusOf(listener, name, listenerCondition(listener.problems, facts), {
+  return statusOf(question, listenerCondition(question.listener.problems, facts), {
     listenPort: isShared ? null : openPort(facts),
     serverNames: isShared ? serverNames : [],
     members: facts.members.map(({ status }) => status),
@@ -196,24 +229,18 @@ function servedStatus(
 }
 
 const unservedStatus = (
-  listener: EffectiveListener,
-  name: ListenerName,
+  question: ListenerQuestion,
   state: ListenerCondition['state'],
   reason: string,
-): ListenerStatus =>
-  statusOf(
-    listener,
-    name,
-    { state, reason, detail: null },
-    { listenPort: null, serverNames: [], members: [] },
-  );
+): ListenerStatus | null =>
+  statusOf(question, { state, reason, detail: null }, { listenPort: null, serverNames: [], members: [] });
 
 function statusOf(
-  { reading, definition }: EffectiveListener,
-  { service, conflict }: ListenerName,
+  { listener: { reading, definition }, leaving, name: { service, conflict } }: ListenerQuestion,
   { state, reason, detail }: ListenerCondition,
   { listenPort, serverNames, members }: Pick<ListenerStatus, 'listenPort' | 'serverNames' | 'members'>,
-): ListenerStatus {
+): ListenerStatus | null {
+  if (leaving) return null;
   const { cluster, protocol, port, targetPort } = definition ?? reading.shown;
   return Object.freeze({
     name: reading.name,
