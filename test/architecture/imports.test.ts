@@ -1,4 +1,4 @@
-// Reads the imports of src/ and fails on one against the direction of the design. `npm run check` runs this file.
+// Reads the imports and the requests of src/ and fails on one against the direction of the design. `npm run check` runs this file.
 // The tables below are the rules. The facts come from the syntax tree, so comments and strings do not count.
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -12,10 +12,7 @@ interface Allowed {
   readonly anything?: readonly string[];
   /** Folders or files of which only types may be imported. */
   readonly types?: readonly string[];
-}
-
-interface Stage extends Allowed {
-  /** The folders or files of the stage that may send reading requests to Kubernetes. */
+  /** The folders or files of the part that may send reading requests to Kubernetes. */
   readonly reads?: readonly string[];
   /** Those that may send writing requests. */
   readonly writes?: readonly string[];
@@ -28,7 +25,7 @@ const LOG_FIELDS = 'telemetry/log/log-fields.ts';
  * The stages of src/control in their order, and what each may import besides the stages before it. A stage never imports a later stage
  * or the loop. Only sources and instance can watch Kubernetes. World, desired and plan send no requests.
  */
-const STAGES: readonly (readonly [name: string, besides: Stage])[] = [
+const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
   ['objects', { anything: ['kube/labels', 'kube/persistent-map.ts'] }],
   ['sources', { anything: ['kube'], reads: ['control/sources'] }],
   // The Lease is renewed where it is watched.
@@ -51,9 +48,9 @@ const STAGES: readonly (readonly [name: string, besides: Stage])[] = [
   ],
 ];
 const stage = (index: number) => `control/${STAGES[index]?.[0]}`;
-const stageRule = ({ anything = [], types = [] }: Allowed, index: number): Allowed => ({
+const stageRule = ({ anything = [], ...besides }: Allowed, index: number): Allowed => ({
   anything: [...STAGES.slice(0, index).map((_, each) => stage(each)), ...anything],
-  types,
+  ...besides,
 });
 
 /** By folder or file of src/. The longest path that contains a file is its rule. */
@@ -92,6 +89,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
       'routing',
     ],
     types: ['cli/config', 'telemetry/status/status.ts'],
+    reads: ['cli/doctor'],
   },
   'version.ts': {},
   'listener-ports.ts': { anything: ['proxy', 'routing'], types: ['cli/config'] },
@@ -169,10 +167,15 @@ function placeOf(path: string): string | null {
 /** A setting that logic reads from the environment would be missing on the page of flags and variables. */
 const MAY_READ_ENVIRONMENT = ['main.ts', 'control-thread/control-thread.ts', 'netns/native.ts'];
 const MAY_LOAD_ADDONS = ['netns/native.ts'];
-const MAY_READ_KUBERNETES = STAGES.flatMap(([, { reads = [] }]) => reads);
-const MAY_WRITE_KUBERNETES = STAGES.flatMap(([, { writes = [] }]) => writes);
-const isWriting = (method: string | null): boolean =>
-  method !== null && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method);
+const MAY_READ_KUBERNETES = Object.values(RULES).flatMap(({ reads = [] }) => reads);
+const MAY_WRITE_KUBERNETES = Object.values(RULES).flatMap(({ writes = [] }) => writes);
+/** These send reading requests for the files that load them: lists, watches, access reviews, and the question for the served version. */
+const READERS = ['kube/access-review.ts', 'kube/served-version.ts', 'kube/watch'];
+/** The client itself. It sends what the others ask for. */
+const KUBERNETES_CLIENT = 'kube';
+
+/** What a request does. `computed`: its method is known only at run time. */
+type Purpose = 'reads' | 'writes' | 'computed';
 
 interface Import {
   /** null: computed at run time. */
@@ -184,8 +187,8 @@ interface Facts {
   readonly imports: readonly Import[];
   readonly readsEnvironment: boolean;
   readonly loadsAddons: boolean;
-  /** The values of `method` in object literals; null: computed at run time. */
-  readonly methods: readonly (string | null)[];
+  /** One for each object literal with a `method`. */
+  readonly requests: readonly Purpose[];
 }
 
 /** By path below src/. */
@@ -214,7 +217,7 @@ function factsOf(source: string): Facts {
   const imports: Import[] = [];
   let readsEnvironment = false;
   let loadsAddons = false;
-  const methods: (string | null)[] = [];
+  const requests: Purpose[] = [];
   for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
     switch (node.type) {
       case 'ImportDeclaration':
@@ -255,16 +258,42 @@ function factsOf(source: string): Facts {
           readsEnvironment = true;
         break;
       }
-      case 'ObjectExpression':
-        for (const { key, value } of node.properties as readonly Node[])
-          if (named(key, 'method')) methods.push(literal(value));
+      case 'ObjectExpression': {
+        const purpose = purposeOf(node);
+        if (purpose !== null) requests.push(purpose);
         break;
+      }
       case 'Literal':
         if (literal(node)?.endsWith('.node')) loadsAddons = true;
         break;
     }
   }
-  return { imports, readsEnvironment, loadsAddons, methods };
+  return { imports, readsEnvironment, loadsAddons, requests };
+}
+
+const valueIn = (object: unknown, name: string): unknown =>
+  isNode(object)
+    ? ((object.properties ?? []) as readonly Node[]).find(({ key }) => named(key, name))?.value
+    : undefined;
+
+/** null: the object literal is no request. */
+function purposeOf(object: Node): Purpose | null {
+  const method = valueIn(object, 'method');
+  if (method === undefined) return null;
+  switch (literal(method)) {
+    case null:
+      return 'computed';
+    case 'GET':
+      return 'reads';
+    case 'POST': {
+      // The server stores nothing for a review or a dry run.
+      const isReview = /\/self[a-z]+reviews$/.test(literal(valueIn(object, 'path')) ?? '');
+      const isDryRun = literal(valueIn(valueIn(object, 'query'), 'dryRun')) === 'All';
+      return isReview || isDryRun ? 'reads' : 'writes';
+    }
+    default:
+      return 'writes';
+  }
 }
 
 /** `process` of `process` and of `globalThis.process`. */
@@ -303,15 +332,37 @@ function violations(sources: Sources, dependencies: readonly string[]): string[]
     if (facts.readsEnvironment && !isWithin(path, MAY_READ_ENVIRONMENT))
       found.push(`${path} reads the environment`);
     if (facts.loadsAddons && !isWithin(path, MAY_LOAD_ADDONS)) found.push(`${path} loads an addon`);
-    if (!isWithin(path, ['control'])) continue;
-    if (facts.methods.includes(null)) found.push(`${path} sends a request with a computed method`);
-    if (facts.methods.includes('GET') && !isWithin(path, MAY_READ_KUBERNETES))
-      found.push(`${path} reads from Kubernetes`);
-    if (facts.methods.some(isWriting) && !isWithin(path, MAY_WRITE_KUBERNETES))
-      found.push(`${path} writes to Kubernetes`);
+    for (const problem of requestProblems(path, facts.requests, loadedBy(path, facts)))
+      found.push(`${path} ${problem}`);
   }
   for (const cycle of cyclesOf(edges)) found.push(`cycle: ${cycle.join(', ')}`);
   return found;
+}
+
+/** The files that this file loads at run time. */
+const loadedBy = (path: string, { imports }: Facts): string[] =>
+  imports.flatMap(({ specifier, isType }) =>
+    isType || !specifier?.startsWith('.') ? [] : [normalize(join(dirname(path), specifier))],
+  );
+
+function requestProblems(path: string, requests: readonly Purpose[], loaded: readonly string[]): string[] {
+  if (isWithin(path, [KUBERNETES_CLIENT])) return [];
+  const found: string[] = [];
+  if (requests.includes('computed') && mayHaveClient(path))
+    found.push('sends a request with a computed method');
+  if (isReader(requests, loaded) && !isWithin(path, MAY_READ_KUBERNETES)) found.push('reads from Kubernetes');
+  if (requests.includes('writes') && !isWithin(path, MAY_WRITE_KUBERNETES))
+    found.push('writes to Kubernetes');
+  return found;
+}
+
+const isReader = (requests: readonly Purpose[], loaded: readonly string[]): boolean =>
+  requests.includes('reads') || loaded.some((target) => isWithin(target, READERS));
+
+/** The admin server passes on the methods of its clients. Its part may not name a client of Kubernetes, so it cannot send a request. */
+function mayHaveClient(path: string): boolean {
+  const { anything = [], types = [] } = RULES[placeOf(path) ?? ''] ?? {};
+  return isWithin(path, ['control']) || isWithin('kube/kube-client.ts', [...anything, ...types]);
 }
 
 function edgeProblem(path: string, target: string, isType: boolean, sources: Sources): string | null {
@@ -389,22 +440,21 @@ describe('the program', () => {
     const facts = Object.keys(sources)
       .filter((path) => !isTest(path))
       .map((path) => ({ path, ...factsOf(sources[path] as string) }));
-    const using = (fact: 'readsEnvironment' | 'loadsAddons') =>
-      facts.filter((each) => each[fact]).map(({ path }) => path);
-    const requesting = (isMeant: (method: string | null) => boolean) =>
-      facts.filter(({ methods }) => methods.some(isMeant)).map(({ path }) => path);
-    const isUsedIn = (place: string, paths: readonly string[]) =>
-      paths.some((path) => isWithin(path, [place]));
-    const reading = using('readsEnvironment');
-    const writing = requesting(isWriting);
-    const readingKubernetes = requesting((method) => method === 'GET');
-    expect(MAY_READ_ENVIRONMENT.filter((place) => !isUsedIn(place, reading))).toEqual([]);
-    expect(MAY_WRITE_KUBERNETES.filter((place) => !isUsedIn(place, writing))).toEqual([]);
-    expect(using('loadsAddons')).toEqual(MAY_LOAD_ADDONS);
-    // The sources read through src/kube/watch.
-    expect(MAY_READ_KUBERNETES.filter((place) => !isUsedIn(place, readingKubernetes))).toEqual([
-      'control/sources',
-    ]);
+    const outside = facts.filter(({ path }) => !isWithin(path, [KUBERNETES_CLIENT]));
+    const reading = outside.filter((each) => isReader(each.requests, loadedBy(each.path, each)));
+    const writing = outside.filter(({ requests }) => requests.includes('writes'));
+    const unused = (places: readonly string[], users: readonly { readonly path: string }[]) =>
+      places.filter((place) => !users.some(({ path }) => isWithin(path, [place])));
+    expect(
+      unused(
+        MAY_READ_ENVIRONMENT,
+        facts.filter(({ readsEnvironment }) => readsEnvironment),
+      ),
+    ).toEqual([]);
+    expect(unused(MAY_READ_KUBERNETES, reading)).toEqual([]);
+    expect(unused(MAY_WRITE_KUBERNETES, writing)).toEqual([]);
+    const loading = facts.filter(({ loadsAddons }) => loadsAddons);
+    expect(loading.map(({ path }) => path)).toEqual(MAY_LOAD_ADDONS);
   });
 });
 
@@ -590,12 +640,18 @@ describe('the rules reject', () => {
     [
       'an apply that watches',
       { 'control/apply/a.ts': value('../../kube/watch/b.ts'), 'kube/watch/b.ts': empty },
-      ['control/apply/a.ts imports kube/watch/b.ts: only types may be'],
+      [
+        'control/apply/a.ts imports kube/watch/b.ts: only types may be',
+        'control/apply/a.ts reads from Kubernetes',
+      ],
     ],
     [
       'a publisher that watches',
       { 'control/kube-publisher.ts': value('../kube/watch/b.ts'), 'kube/watch/b.ts': empty },
-      ['control/kube-publisher.ts imports kube/watch/b.ts: only types may be'],
+      [
+        'control/kube-publisher.ts imports kube/watch/b.ts: only types may be',
+        'control/kube-publisher.ts reads from Kubernetes',
+      ],
     ],
     [
       'a source that writes, and a plan that reads',
@@ -604,6 +660,38 @@ describe('the rules reject', () => {
         'control/plan/b.ts': `client.request({ path, method: 'GET' });`,
       },
       ['control/sources/a.ts writes to Kubernetes', 'control/plan/b.ts reads from Kubernetes'],
+    ],
+    [
+      'an access review outside of the stages that read',
+      {
+        'control-thread/control-kubernetes.ts': value('../kube/access-review.ts'),
+        'kube/access-review.ts': empty,
+      },
+      ['control-thread/control-kubernetes.ts reads from Kubernetes'],
+    ],
+    [
+      'a doctor that writes, and a command that reads',
+      {
+        'cli/doctor/a.ts': `client.request({ method: 'POST', path: '/api/v1/namespaces/ns/services' });`,
+        'cli/doctor/b.ts': `client.request({ method: 'POST', path, query: { dryRun: isDry } });`,
+        'cli/c.ts': `client.request({ method: 'GET', path });`,
+      },
+      [
+        'cli/doctor/a.ts writes to Kubernetes',
+        'cli/doctor/b.ts writes to Kubernetes',
+        'cli/c.ts reads from Kubernetes',
+      ],
+    ],
+    [
+      'a computed method where the client may be imported, and one in a stage without it',
+      {
+        'cli/doctor/a.ts': 'client.request({ method, path });',
+        'control/plan/b.ts': 'client.request({ method, path });',
+      },
+      [
+        'cli/doctor/a.ts sends a request with a computed method',
+        'control/plan/b.ts sends a request with a computed method',
+      ],
     ],
     [
       'a request with a computed method',
@@ -706,6 +794,20 @@ describe('the rules reject', () => {
         'control/instance/instance-lease.ts': `client.request({ method: 'PATCH', path });`,
         'control/sources/b.ts': `client.request({ method: 'GET', path });`,
       },
+    ],
+    [
+      'a doctor that reads, asks for its own rights, and writes with a dry run',
+      {
+        'cli/doctor/a.ts': `client.request({ method: 'GET', path });`,
+        'cli/doctor/b.ts': `client.request({ method: 'POST', path: '/apis/x/v1/selfsubjectreviews' });`,
+        'cli/doctor/c.ts': `client.request({ method: 'POST', path, query: { dryRun: 'All' } });`,
+        'cli/doctor/d.ts': value('../../kube/access-review.ts'),
+        'kube/access-review.ts': `client.request({ method: 'POST', path });`,
+      },
+    ],
+    [
+      'an admin server that passes on the method of its client',
+      { 'telemetry/admin/a.ts': `export const f = (method: string) => ({ kind: 'request', method });` },
     ],
     [
       'a diamond',
