@@ -2,7 +2,7 @@
 // these names must still reach the tenants that hold them, and the objects published for these tenants must not change.
 import { get } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hashedName } from '../../src/control/objects/listener-names.ts';
+import { hashedName } from '../../src/control/objects/service-names.ts';
 import type { Isthmus } from '../support/isthmus.ts';
 import { NAMESPACE } from '../support/kubernetes/management.ts';
 import { FAST, PublishSite } from '../support/kubernetes/publish-site.ts';

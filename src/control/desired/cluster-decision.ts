@@ -2,7 +2,7 @@
 // of all clusters. Pure.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { Route, RouteEntry } from '../../routing/route-table.ts';
-import { isClusterName, serverNamesOf } from '../objects/cluster-name.ts';
+import { isClusterName, serverNamesOf } from '../objects/service-names.ts';
 import {
   keyOf,
   nameOf,

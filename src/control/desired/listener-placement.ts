@@ -1,10 +1,9 @@
 // The decision about one additional listener: route, port or server names, members, publication, and state with its reason. It does not
 // depend on whether the cluster's API server answers: listeners are needed most when it does not. Pure.
 import type { Backend, PortRoute, Route, RouteEntry } from '../../routing/route-table.ts';
-import { serverNamesOf } from '../objects/cluster-name.ts';
 import { listenerLabels, listenerPublicationKey, selectorAnnotation } from '../objects/listener-labels.ts';
-import type { NamedListener } from '../objects/listener-names.ts';
 import { ownershipOf } from '../objects/ownership.ts';
+import { type NamedListener, serverNamesOf } from '../objects/service-names.ts';
 import type { ListenerDefinition, ListenerReading } from '../sources/additional-listener.ts';
 import { keyOf, machineNetworkOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';

@@ -2,8 +2,7 @@
 // Pure.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { PortRoute, RouteEntry } from '../../routing/route-table.ts';
-import { isClusterName } from '../objects/cluster-name.ts';
-import type { NamedListener } from '../objects/listener-names.ts';
+import { isClusterName, type NamedListener } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { nameOf, namespaceOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hashedName, type NamedListener } from '../objects/listener-names.ts';
 import { serviceOf } from '../objects/published-objects.ts';
+import { hashedName, type NamedListener } from '../objects/service-names.ts';
 import { keyOf, nameOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import { type NameQuestion, nameClaims } from './name-claims.ts';

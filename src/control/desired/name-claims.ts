@@ -1,7 +1,6 @@
 // Decides which object holds which name. Clusters and additional listeners share one name space, because Services and server names derive
 // from it. A Service of Isthmus records the object that holds its name. Without a record, name-order.ts decides. Pure.
-import { isClusterName } from '../objects/cluster-name.ts';
-import { hashedName, type NamedListener, plainName } from '../objects/listener-names.ts';
+import { hashedName, isClusterName, type NamedListener, plainName } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { keyOf, nameOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';

@@ -9,7 +9,7 @@
 // | a cluster          | a listener can use another name                                                       |
 // | the smaller key    | an arbitrary order, but the same on all instances                                     |
 
-import type { NamedListener } from '../objects/listener-names.ts';
+import type { NamedListener } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { createdAtOf, keyOf, nameOf, namespaceOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';

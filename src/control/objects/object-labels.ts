@@ -1,5 +1,5 @@
-// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, and of magnum-cluster-api-proxy, which Isthmus
-// replaces. "Old instances" are instances of magnum-cluster-api-proxy. They may run at the same time.
+// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, of Cluster API, and of magnum-cluster-api-proxy,
+// which Isthmus replaces. "Old instances" are instances of magnum-cluster-api-proxy. They may run at the same time.
 
 /** On every object for a cluster, as label and as annotation. The value is the name of the cluster. */
 export const OWNER_TAG = 'isthmus.dev/resource-owner';
@@ -40,6 +40,9 @@ export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 /** The Kubernetes controllers that create or mirror slices ignore slices with this value. */
 export const MANAGED_BY = 'isthmus.dev';
+
+/** On the objects of a cluster in Cluster API. The value is the name of the cluster. */
+export const CLUSTER_NAME_LABEL = 'cluster.x-k8s.io/cluster-name';
 
 export const PROXIED_SERVICE_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-service';
 export const PROXIED_CLUSTER_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-cluster';

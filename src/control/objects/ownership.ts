@@ -1,7 +1,6 @@
 // Determines the owner of a Service or an EndpointSlice from the object alone, so the result survives a restore, a move or a restart.
 // Before a write, each caller checks the ownership and then the name: a copied object has the same tag under another name. Pure.
 import type { V1EndpointSlice, V1Service } from '@kubernetes/client-node';
-import { isClusterName } from './cluster-name.ts';
 import {
   CLUSTER_NAMESPACE_ANNOTATION,
   INSTANCE_LABEL,
@@ -13,6 +12,7 @@ import {
   PROXIED_SERVICE_LABEL,
   TIMESTAMP_ANNOTATION,
 } from './object-labels.ts';
+import { isClusterName } from './service-names.ts';
 import { shownValue } from './shown-value.ts';
 import type { Wire } from './wire-object.ts';
 

@@ -10,7 +10,7 @@
 // | proxied → not-proxied                | Normal NotProxied        | the first live instance      |
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
-import { isClusterName } from '../objects/cluster-name.ts';
+import { isClusterName } from '../objects/service-names.ts';
 import type { EventDraft, EventReason, EventRules, StatusChange } from './status-events.ts';
 
 function stateEvent({ status, was, isStarting, instance }: StatusChange<ClusterStatus>): EventDraft | null {

@@ -2,7 +2,7 @@
 // always gives the same reading, and no object makes it throw.
 import { isIP, SocketAddress } from 'node:net';
 import { refuseUnknownFields } from '../../kube/labels/label-requirement.ts';
-import { isClusterName } from '../objects/cluster-name.ts';
+import { isClusterName } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { isRecord, type ManifestFields, manifestFields } from './manifest-fields.ts';
 import { type PoolSelection, readPoolSelection } from './pool-membership.ts';

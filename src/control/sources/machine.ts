@@ -1,7 +1,7 @@
 // Reads one Machine of Cluster API into the facts that pools need. It keeps few fields, because a site has thousands of machines. Pure:
 // no object makes it throw, and an invalid one becomes a machine without addresses.
 import type { Labels } from '../../kube/labels/label-requirement.ts';
-import { CLUSTER_NAME_LABEL } from '../objects/cluster-name.ts';
+import { CLUSTER_NAME_LABEL } from '../objects/object-labels.ts';
 import { shownValue } from '../objects/shown-value.ts';
 import { addressVerdict } from './api-server-address.ts';
 import { isRecord, manifestFields } from './manifest-fields.ts';

@@ -1,9 +1,9 @@
 // Reads one OpenStackCluster of any known API version into the facts that the proxy needs, or into the reason why it is unusable.
 // Pure: the same object always gives the same reading, and no object makes it throw.
 import { isIPv6 } from 'node:net';
-import { CLUSTER_NAME_LABEL, isClusterName } from '../objects/cluster-name.ts';
-import { TAGS_ANNOTATION } from '../objects/object-labels.ts';
+import { CLUSTER_NAME_LABEL, TAGS_ANNOTATION } from '../objects/object-labels.ts';
 import { readTags } from '../objects/resource-tags.ts';
+import { isClusterName } from '../objects/service-names.ts';
 import { shownValue } from '../objects/shown-value.ts';
 import { addressVerdict } from './api-server-address.ts';
 import type { ClusterObject, ClusterReading, ReadingSettings, Unproxied } from './cluster-source.ts';

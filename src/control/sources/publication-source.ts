@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kube/kube-object.ts';
 import type { PersistentMap } from '../../kube/persistent-map.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
-import { CLUSTER_NAME_LABEL } from '../objects/cluster-name.ts';
+import { CLUSTER_NAME_LABEL } from '../objects/object-labels.ts';
 import {
   type KubeconfigFinding,
   type KubeconfigSecret,

@@ -1,6 +1,18 @@
-// The two possible names of an additional listener's Service: `<cluster>-<pool>`, and the same with a hash. name-claims.ts chooses
-// between them together with all other names. Pure.
+// The names of Services, and the server names derived from one. A cluster's Service has the name of the cluster. An additional listener's
+// Service has one of two names: `<cluster>-<pool>`, or the same with a hash. name-claims.ts chooses between them together with all other
+// names. Pure.
 import { NAME_HASH_DIGITS, nameHash } from './instance-name.ts';
+
+/** The Service of a cluster has the cluster's name, which must be a DNS-1035 label. Cluster API allows more (`a.b`, `1a`). */
+export function isClusterName(text: string): boolean {
+  return text.length <= 63 && /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(text);
+}
+
+/** The subject alternative names that clients use. The first one appears in kubeconfigs. */
+export function serverNamesOf(cluster: string, namespace: string): readonly string[] {
+  const qualified = `${cluster}.${namespace}`.toLowerCase();
+  return [qualified, cluster, `${qualified}.svc`, `${qualified}.svc.cluster.local`];
+}
 
 export interface NamedListener {
   /** `<namespace>/<name>` */
