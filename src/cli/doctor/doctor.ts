@@ -1,9 +1,8 @@
 // `isthmus doctor`: checks everything that `isthmus run` needs with the same flags and reports what to change. It changes nothing.
 import { hostname } from 'node:os';
+import { isReachableAt, unreachableAdvice } from '../../control/instance/address-reach.ts';
 import { advertisedAddress } from '../../control/instance/advertise-address.ts';
-import { readDefaultRouteAddress } from '../../control/instance/default-route-address.ts';
-import { hostIdentity } from '../../control/instance/host-identity.ts';
-import { isReachableAt, unreachableAdvice } from '../../control/instance/listen-reach.ts';
+import { hostIdentity, readDefaultRouteAddress } from '../../control/instance/this-host.ts';
 import { instanceName } from '../../control/objects/instance-name.ts';
 import type { RunConfig } from '../config/config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';

@@ -2,7 +2,7 @@
 // of the default route's interface. Rejects, with a reason, an address that the API server would reject or that no client could reach.
 // Pure.
 import { isIP, SocketAddress } from 'node:net';
-import { addressRefusal } from './address-refusal.ts';
+import { addressRefusal } from './address-reach.ts';
 import type { DefaultRouteAddress } from './default-route.ts';
 
 export interface AddressChoices {

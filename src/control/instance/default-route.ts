@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { byText } from '../objects/text-order.ts';
-import { addressRefusal } from './address-refusal.ts';
+import { addressRefusal } from './address-reach.ts';
 
 export type DefaultRouteAddress =
   | { readonly kind: 'address'; readonly address: string; readonly interface: string }

@@ -1,4 +1,5 @@
-// Reads the address of the default route's interface in this process's own netns. Never throws: a failure is `kind: 'none'` with a reason.
+// Reads what this process knows of its host: the address of the default route, and the boot id. Never throws.
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import {
@@ -12,6 +13,7 @@ import {
 const ROUTES = '/proc/net/route';
 const IPV6_ROUTES = '/proc/net/ipv6_route';
 
+/** The address of the default route's interface in this process's own netns. A failure is `kind: 'none'` with a reason. */
 export async function readDefaultRouteAddress(): Promise<DefaultRouteAddress> {
   // A kernel without IPv4 or IPv6 lacks the file of that family.
   const [ipv4, ipv6] = await Promise.all(
@@ -29,5 +31,20 @@ export async function readDefaultRouteAddress(): Promise<DefaultRouteAddress> {
       kind: 'none',
       reason: `the addresses of this host cannot be read (${(error as Error).message})`,
     };
+  }
+}
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+/**
+ * Identifies this host independently of its name, by the kernel's boot id. All containers of a host share it; a reboot changes it. Empty if
+ * unreadable. Hosts are then distinguished by name alone.
+ */
+export function hostIdentity(file = BOOT_ID): string {
+  try {
+    const text = readFileSync(file, 'utf8').trim();
+    return /^[0-9a-f-]{36}$/.test(text) ? text : '';
+  } catch {
+    return '';
   }
 }

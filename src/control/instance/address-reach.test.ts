@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isReachableAt, unreachableAdvice } from './listen-reach.ts';
+import { isReachableAt, unreachableAdvice } from './address-reach.ts';
 
 describe('a client of the advertised address reaches this instance', () => {
   test.each<[title: string, listen: string | undefined, advertised: string, heard: boolean]>([

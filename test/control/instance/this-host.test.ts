@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import { inNetns, ip, makeNetns } from '../../support/network/netns.ts';
 
-const module = new URL('../../../src/control/instance/default-route-address.ts', import.meta.url).href;
+const module = new URL('../../../src/control/instance/this-host.ts', import.meta.url).href;
 const script = `import(${JSON.stringify(module)})
   .then(({ readDefaultRouteAddress }) => readDefaultRouteAddress())
   .then((found) => console.log(JSON.stringify(found)))`;
