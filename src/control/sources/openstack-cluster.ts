@@ -30,6 +30,7 @@ export function readOpenStackCluster(
   settings: ReadingSettings,
 ): ClusterReading {
   const fields = manifestFields(object);
+  // Problems are reported in reading order.
   const apiVersion = fields.text('apiVersion');
   const kind = fields.text('kind');
   const identity = readIdentity(fields, origin, clusterObject(object), clusterNetworkId(object));
@@ -39,31 +40,12 @@ export function readOpenStackCluster(
     unused: UnusedNetwork = {},
   ): ClusterReading => Object.freeze({ kind: outcome, ...identity.known, ...unused, reason });
 
-  if (!isOpenStackCluster(apiVersion, kind)) {
-    const found = fields.problems[0] ?? `apiVersion is ${shownValue(apiVersion)}, kind ${shownValue(kind)}`;
-    return unproxied('invalid', `this is not an OpenStackCluster of ${OPENSTACK_CLUSTER_GROUP} (${found})`);
-  }
-  const layout = openStackClusterLayout(apiVersion ?? '');
-  if (layout === null) {
-    return unproxied(
-      'invalid',
-      `apiVersion ${shownValue(apiVersion)} is not supported; supported are ${KNOWN_VERSIONS.join(', ')}`,
-    );
-  }
-
-  const { path, isolatedWhen } = layout.floatingIp;
-  const before = fields.problems.length;
-  const flag = fields.flag(path);
-  const flagUnreadable = fields.problems.length > before;
-  const isolated = flag === isolatedWhen;
-  if (!isolated && !settings.proxyAlways && !flagUnreadable) {
-    // A cluster that is not proxied is never reported as invalid: its other fields do not matter.
-    return unproxied(
-      'not-proxied',
-      `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
-        `set it to ${isolatedWhen}, or use --proxy-always, to proxy the cluster`,
-    );
-  }
+  const supported = supportedLayout(fields, apiVersion, kind);
+  if ('problem' in supported) return unproxied('invalid', supported.problem);
+  const { layout } = supported;
+  const direct = directReason(fields, layout);
+  // A cluster that is not proxied is never reported as invalid: its other fields do not matter.
+  if (direct !== null && !settings.proxyAlways) return unproxied('not-proxied', direct);
 
   identity.check();
   const networks = readNetworks(fields, layout, object, settings.trustSpecNetwork === true);
@@ -71,15 +53,10 @@ export function readOpenStackCluster(
   const port = readPort(fields, layout);
   const { unused } = networks;
   if (fields.problems.length > 0) return unproxied('invalid', fields.problems.join('; '), unused);
-  const networkIds = address.kind === 'address' && address.isFact ? networks.ids : networks.specAddressIds;
-
+  const isFact = address.kind === 'address' && address.isFact;
+  const networkIds = isFact ? networks.ids : networks.specAddressIds;
   const missing = [
-    ...(networkIds.length === 0
-      ? [
-          `status.network.id is missing: ${CAPO} writes it when it reconciles the cluster ` +
-            '(after a restore or move: once the cluster is no longer paused)',
-        ]
-      : []),
+    ...(networkIds.length === 0 ? [NO_NETWORK] : []),
     ...(address.kind === 'missing' ? [address.reason] : []),
   ];
   if (missing.length > 0 || address.kind === 'missing')
@@ -95,6 +72,40 @@ export function readOpenStackCluster(
       port,
     }),
   });
+}
+
+const NO_NETWORK =
+  `status.network.id is missing: ${CAPO} writes it when it reconciles the cluster ` +
+  '(after a restore or move: once the cluster is no longer paused)';
+
+function supportedLayout(
+  { problems }: ManifestFields,
+  apiVersion: string | null,
+  kind: string | null,
+): { readonly layout: OpenStackClusterLayout } | { readonly problem: string } {
+  if (!isOpenStackCluster(apiVersion, kind)) {
+    const found = problems[0] ?? `apiVersion is ${shownValue(apiVersion)}, kind ${shownValue(kind)}`;
+    return { problem: `this is not an OpenStackCluster of ${OPENSTACK_CLUSTER_GROUP} (${found})` };
+  }
+  const layout = openStackClusterLayout(apiVersion ?? '');
+  if (layout !== null) return { layout };
+  const known = KNOWN_VERSIONS.join(', ');
+  return { problem: `apiVersion ${shownValue(apiVersion)} is not supported; supported are ${known}` };
+}
+
+/** Why clients reach the API server without a proxy; null if the cluster is isolated, or if the field is unreadable. */
+function directReason(
+  fields: ManifestFields,
+  { floatingIp: { path, isolatedWhen } }: OpenStackClusterLayout,
+): string | null {
+  const before = fields.problems.length;
+  const flag = fields.flag(path);
+  const isUnreadable = fields.problems.length > before;
+  if (flag === isolatedWhen || isUnreadable) return null;
+  return (
+    `its API server has a floating IP (${path} is ${flag ?? 'not set'}), so clients reach it directly; ` +
+    `set it to ${isolatedWhen}, or use --proxy-always, to proxy the cluster`
+  );
 }
 
 function readIdentity(
