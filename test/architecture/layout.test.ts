@@ -20,14 +20,6 @@ const SHORT_FILES: Readonly<Record<string, string>> = {
   'src/control/desired/cluster-status.ts': 'types that desired, plan and telemetry share',
   'src/control/desired/desired-context.ts':
     'the input of every decision of desired; any of them would form a cycle',
-  'src/control/instance/address-refusal.ts': 'shared by the choice of the address and the check of --listen',
-  'src/control/instance/default-route-address.ts':
-    'reads the system; default-route.ts, which it uses, is pure',
-  'src/control/instance/host-identity.ts': 'one fact of the host, for the control thread and the doctor',
-  'src/control/instance/listen-reach.ts': 'pure, for the control thread and the doctor',
-  'src/control/objects/cluster-name.ts': 'vocabulary of all stages',
-  'src/control/objects/listener-names.ts':
-    'the form of names, apart from the claims to names and their order',
   'src/control/objects/problem.ts': 'a type of all stages and of telemetry',
   'src/control/objects/ready-check.ts': 'vocabulary of control and of the admin port',
   'src/control/objects/shown-value.ts': 'vocabulary of all stages',
