@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# Lists the clusters whose clients magnum-cluster-api-proxy gets at this host, by its EndpointSlices. Changes nothing.
+# Lists the clusters that magnum-cluster-api-proxy offers from this host, by its EndpointSlices. Changes nothing.
 import base64
 import json
 import os
