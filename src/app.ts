@@ -34,7 +34,7 @@ import type { Logger } from './telemetry/log/logger.ts';
 import { Metrics } from './telemetry/metrics/metrics.ts';
 import { type StatusView, statusView } from './telemetry/status/status.ts';
 
-/** How often a successor that is not ready looks whether the reason has changed. It logs each new reason. */
+/** How often a successor that is not ready checks whether the reason has changed. It logs each new reason. */
 const SAY_WAITING_MS = 2000;
 
 export interface AppOptions {
@@ -223,7 +223,7 @@ export class App {
     return notReadyBecause(this.#control.readyChecks.filter(({ name }) => name !== 'lease'));
   }
 
-  /** Meanwhile the ports belong to the predecessor, so only the log can say why this process does not serve. */
+  /** While it waits, the ports belong to the predecessor: only the log can say why this process does not serve. */
   async #ableToReplace(predecessorGone: Promise<void>): Promise<void> {
     let said: string | null = null;
     const timer = setInterval(() => {
@@ -247,7 +247,7 @@ export class App {
     const { finished, reset } = await this.#engine.drain(this.#released ? handoverDrainMs : drainTimeoutMs);
     this.#logger.info(
       { finished, reset },
-      reset === 0 ? 'all connections finished' : 'drain timeout: reset the rest',
+      reset === 0 ? 'all connections finished' : 'drain timeout: reset the remaining connections',
     );
   }
 

@@ -89,7 +89,10 @@ const CONTROL: Fields<StatusView['control']> = {
     'string or null',
     'when the control loop stopped answering (ISO 8601, UTC): routes and states do not change since then; null while it answers',
   ],
-  lagMs: ['number', 'how long the control loop took to answer, or has not answered'],
+  lagMs: [
+    'number',
+    'how long the control loop took to answer the last heartbeat, or how long the heartbeat has waited',
+  ],
   probesAt: ['string or null', 'the time of all `lastProbe` in this answer; null before the first'],
 };
 

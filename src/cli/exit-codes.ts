@@ -44,8 +44,8 @@ export const EXIT_MEANINGS = {
     signal: 'SIGTERM (143) or SIGHUP (129) ended it',
   },
   explain: {
-    ok: 'every link to the cluster holds',
-    failed: `a link does not hold, the cluster is not known, or ${NO_ANSWER}`,
+    ok: 'every link to the cluster works',
+    failed: `a link is broken, the cluster is not known, or ${NO_ANSWER}`,
     invalid: INVALID,
   },
   doctor: {

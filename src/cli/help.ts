@@ -10,16 +10,16 @@ ClientHello, through the network namespaces of an OpenStack network node.
 
 Usage: isthmus <command> [flags]
 
-  run       the proxy                  isthmus run --source file:./clusters
-  status    what a running proxy says  isthmus status --admin 127.0.0.1:9580
-  top       what happens there now     isthmus top --sort bytes
-  explain   why is it not reachable?   isthmus explain my-cluster
-  doctor    what is missing here       isthmus doctor --source file:./clusters
-  reload    upgrade without a gap      isthmus reload --handover /run/isthmus
-  demo      how to start the demo      isthmus demo
-  version   the version
+  run       run the proxy              isthmus run --source file:./clusters
+  status    show the state of a proxy  isthmus status --admin 127.0.0.1:9580
+  top       show its live traffic      isthmus top --sort bytes
+  explain   find a broken link         isthmus explain my-cluster
+  doctor    check this machine         isthmus doctor --source file:./clusters
+  reload    upgrade without downtime   isthmus reload --handover /run/isthmus
+  demo      say how to start the demo  isthmus demo
+  version   print the version
 
-isthmus <command> --help tells more.
+isthmus <command> --help shows the details.
 `;
 
 const DEMO = `isthmus demo: the demo is part of the source, not of the installed program.
@@ -30,7 +30,7 @@ Start it from a clone of the repository:
   npm run demo
 `;
 
-const STATUS = `isthmus status: asks a running proxy how each of its clusters is, and why
+const STATUS = `isthmus status: shows the state of each cluster of a running proxy, and why
 
 Usage: isthmus status [--admin <addr:port>] [--json]
 
@@ -40,7 +40,7 @@ Usage: isthmus status [--admin <addr:port>] [--json]
 Exit code: 0 when the proxy is ready, 1 when it is not or does not answer.
 `;
 
-const TOP = `isthmus top: what happens in a running proxy, again every second
+const TOP = `isthmus top: shows the activity of a running proxy, updated every second
 
 Usage: isthmus top [--interval <duration>] [--sort <key>] [--once] [--json]
                    [--admin <addr:port>]
@@ -52,15 +52,15 @@ Usage: isthmus top [--interval <duration>] [--sort <key>] [--once] [--json]
 
   --interval <duration>   from 200ms to 60s (1s)
   --sort <key>            connections, rate, bytes, name or state (connections)
-  --once                  rates over one interval, as text; so it is in a pipe
-  --json                  the same as JSON
+  --once                  print one interval as text; the default in a pipe
+  --json                  print the same as JSON
 
 Keys: c connections, r rate, b bytes, n name, s state (worst first), q quit.
-open: connections now. new/s: those that came. fail/s: those not served.
+open: connections now. new/s: new connections. fail/s: those not served.
 in/s, out/s: bytes from and to clients, counted when a connection ends, so a
 long transfer shows at its end. up: backends that pass their checks. -: not
-known yet. A narrow terminal leaves the netns away.
-NO_COLOR=1 leaves the colours away.
+known yet. A narrow terminal hides the netns.
+NO_COLOR=1 disables the colours.
 Exit code: 0, or 1 when no proxy answers.
 `;
 
@@ -73,12 +73,12 @@ Usage: isthmus explain <cluster> [--admin <addr:port>] [--json]
   isthmus explain my-cluster.magnum-system --admin 127.0.0.1:9580
   isthmus explain --json my-cluster | jq .broken
 
-Exit code: 0 when every link holds, 1 when one does not, the cluster is not
+Exit code: 0 when every link works, 1 when one is broken, the cluster is not
 known, or no proxy answers.
 `;
 
-const DOCTOR = `isthmus doctor: looks at this machine, its network namespaces and the Kubernetes
-API, and says what to change before isthmus run works; changes nothing itself
+const DOCTOR = `isthmus doctor: checks this machine, its network namespaces and the Kubernetes
+API, and says what to change for isthmus run. It changes nothing itself.
 
 Usage: isthmus doctor [--json] [the flags of isthmus run]
 
@@ -86,14 +86,14 @@ Usage: isthmus doctor [--json] [the flags of isthmus run]
   isthmus doctor --source file:./clusters --listen 127.0.0.1:16443
   isthmus doctor --json | jq '.checks[] | select(.result == "problem")'
 
-It reads the flags and variables of isthmus run. By itself it also uses the file
-/etc/default/isthmus, and in a container the flags of its first process. With a
-wrong setting it still does the other checks, with the default in its place.
+It takes the flags and variables of isthmus run. It also reads the settings in
+/etc/default/isthmus, and in a container the flags of the first process. If a
+setting is wrong, the other checks use the default in its place.
 Exit code: 0 without a problem, 1 with one, 2 when a setting is wrong.
 `;
 
-const RELOAD = `isthmus reload: has the running proxy start the program that is on disk now, and
-hand over to it: no connection is refused, those that are open live on
+const RELOAD = `isthmus reload: the running proxy starts the program that is on disk now, and
+hands over to it. No connection is refused, and open connections continue.
 
 Usage: isthmus reload --handover <dir> [--with-environment]
 
@@ -102,8 +102,8 @@ Usage: isthmus reload --handover <dir> [--with-environment]
 
 The proxy must run with the same --handover. --with-environment: the successor
 gets the settings (ISTHMUS_*, KUBECONFIG, …) of this command's environment in
-place of those of the running proxy; its flags stay as they are.
-Exit code: 0 when the successor serves, 1 when the old one serves on.
+place of those of the running proxy. The flags of the proxy do not change.
+Exit code: 0 when the successor serves, 1 when the old process continues.
 `;
 
 function runHelp(): string {
@@ -128,9 +128,9 @@ function runHelp(): string {
     lines.push(`${usage} ${flag.help}${fallback}`);
   }
   lines.push(
-    'Each flag is a variable too (ISTHMUS_HEALTH_INTERVAL=5s); the flag wins. Those',
-    'of magnum-cluster-api-proxy work as well: PROXY_PORT, PROXY_BIND, PROXY_ALWAYS,',
-    'POD_IP, KUBECONFIG. Exit code 2: the configuration is wrong.',
+    'Each flag is a variable too (ISTHMUS_HEALTH_INTERVAL=5s); the flag wins. The',
+    'variables of magnum-cluster-api-proxy work too: PROXY_PORT, PROXY_BIND,',
+    'PROXY_ALWAYS, POD_IP, KUBECONFIG. Exit code 2: the configuration is wrong.',
   );
   return `${lines.join('\n')}\n`;
 }

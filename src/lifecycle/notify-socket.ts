@@ -47,14 +47,14 @@ export function watchdogIntervalMs(environment: Environment, pid: number): numbe
 
 /**
  * Feeds the supervisor's watchdog (WatchdogSec=) at half of its interval, while this process is healthy. The running timer proves
- * that the main thread works; `isWell` covers the rest.
+ * that the main thread works; `isHealthy` covers the control thread.
  */
 export class Watchdog {
   readonly #timer: NodeJS.Timeout;
 
-  constructor(intervalMs: number, isWell: () => boolean, beat: () => void) {
+  constructor(intervalMs: number, isHealthy: () => boolean, beat: () => void) {
     this.#timer = setInterval(() => {
-      if (isWell()) beat();
+      if (isHealthy()) beat();
     }, intervalMs);
     beat();
   }

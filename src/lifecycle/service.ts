@@ -320,7 +320,7 @@ export class Service {
       this.#started = successor;
       const timer = setTimeout(() => {
         successor.kill();
-        late.resolve({ kind: 'failed', reason: `it did not come to serve within ${seconds} s` });
+        late.resolve({ kind: 'failed', reason: `it did not start to serve within ${seconds} s` });
       }, this.#startLimitMs);
       const outcome = await Promise.race([
         this.handedOver.then((taken): UpgradeOutcome => ({ kind: 'upgraded', ...taken })),
@@ -361,7 +361,7 @@ export class Service {
       log(
         'warn',
         { ...successor },
-        `the successor did not come to serve within ${seconds} s: this process continues to serve and accepts another attempt`,
+        `the successor did not start to serve within ${seconds} s: this process continues to serve and accepts another attempt`,
       );
     else if (!this.#upgrading)
       log('warn', { ...successor }, 'successor exited before it served: this process continues to serve');

@@ -17,11 +17,11 @@ test.each<[title: string, lines: string[], expected: object | null]>([
     { isOfRoot: false, propagation: 'private' },
   ],
   [
-    'another place that begins alike',
+    'a mount whose path only begins the same',
     [ROOT, '23 21 0:9 / /run/netns-old rw - tmpfs t rw'],
     { isOfRoot: true, propagation: 'shared' },
   ],
-  ['lines that are none', ['', 'x y z'], null],
+  ['lines without a mount', ['', 'x y z'], null],
 ])('%s', (_title, lines, expected) => {
   const found = mountPlace(lines.join('\n'), '/run/netns');
   expect(found).toEqual(expected === null ? null : { ...expected, lostReadOnly: false });
@@ -32,9 +32,9 @@ const OVER = '127 900 0:20 /netns /run/netns rw,relatime master:5 - tmpfs tmpfs 
 
 test.each<[title: string, lines: string[], lost: boolean]>([
   ['a mount of the host over one that was read-only', [ROOT, volume('master:5'), OVER], true],
-  ['two of them', [ROOT, volume('master:5'), OVER, OVER], true],
-  ['one that is read-only too', [ROOT, OVER, volume('master:5')], false],
-  ['one that could be written from the start', [ROOT, OVER, OVER], false],
+  ['two mounts of the host over it', [ROOT, volume('master:5'), OVER, OVER], true],
+  ['a mount that is read-only too', [ROOT, OVER, volume('master:5')], false],
+  ['a mount that was writable from the start', [ROOT, OVER, OVER], false],
   ['a read-only one further up', [ROOT, RUN.replace(' rw,', ' ro,'), OVER], false],
 ])('read-only is lost under %s: %s', (_title, lines, lost) => {
   expect(mountPlace(lines.join('\n'), '/run/netns')?.lostReadOnly).toBe(lost);

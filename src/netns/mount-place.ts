@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 
 export interface MountPlace {
-  /** No other mount than that of the root covers it. In a container, such a directory shows nothing of the host. */
+  /** Only the root mount contains the directory. In a container, such a directory shows nothing of the host. */
   readonly isOfRoot: boolean;
   /** `private`: mounts that the host makes later never appear here. */
   readonly propagation: 'shared' | 'slave' | 'private';

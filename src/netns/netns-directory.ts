@@ -30,7 +30,7 @@ export interface NetnsDirectoryOptions {
   readonly onChange: () => void;
   /** Receives a problem with the directory as a whole, in one sentence, each time such a problem begins. */
   readonly onProblem?: (message: string) => void;
-  /** Then a directory that shows nothing of the host is a mistake: see `hiddenHost`. */
+  /** In a Pod, a directory that shows nothing of the host is a mistake: see `hiddenHost`. */
   readonly inPod?: boolean;
   /** Tests replace inotify. */
   readonly watch?: typeof watch;

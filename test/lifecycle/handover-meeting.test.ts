@@ -224,7 +224,7 @@ describe('a successor that takes the sockets and hangs', () => {
     await expect(ask()).rejects.toThrow('another successor was faster');
     await untilLogged(
       log,
-      /did not come to serve within 4 s: this process continues to serve and accepts another attempt/,
+      /did not start to serve within 4 s: this process continues to serve and accepts another attempt/,
     );
     expect(released()).toBe(0);
     const next = await ask(20_000, '3');
@@ -237,7 +237,7 @@ describe('a successor that takes the sockets and hangs', () => {
   test('keeps the health port not ready while it lives, also after the next successor failed', async () => {
     const { log, successorVersions } = await service(LIMIT_MS);
     const first = await hanging();
-    await untilLogged(log, /did not come to serve/);
+    await untilLogged(log, /did not start to serve/);
     const next = await hanging();
     await untilLogged(log, /successor starting with our sockets/, 2);
     next.destroy();
@@ -255,7 +255,7 @@ describe('a successor that takes the sockets and hangs', () => {
     expect(await running.upgrade(null)).toMatchObject({
       reason: expect.stringContaining('already under way'),
     });
-    await untilLogged(log, /did not come to serve/);
+    await untilLogged(log, /did not start to serve/);
     expect(await running.upgrade(null)).toMatchObject({
       reason: expect.stringMatching(/^it (ended|did not)/),
     });
@@ -264,7 +264,7 @@ describe('a successor that takes the sockets and hangs', () => {
   test('gets an error when it continues, serves no client, and changes nothing', async () => {
     const { log, successorVersions, released } = await service(LIMIT_MS);
     const late = await ask();
-    await untilLogged(log, /did not come to serve/);
+    await untilLogged(log, /did not start to serve/);
     await expect(late?.dismissed).rejects.toThrow(
       'a successor must serve within 4 s, and this one is too late',
     );

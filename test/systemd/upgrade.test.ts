@@ -146,8 +146,11 @@ describe('an upgrade', () => {
     await traffic.goesOn(3);
     await traffic.stop();
     expect(traffic.problems.every((problem) => problem.startsWith('resident: '))).toBe(true);
-    await until('its final log line is read', () => unit.logged('drain timeout: reset the rest').length > 0);
-    expect(unit.logged('drain timeout: reset the rest')).toHaveLength(1);
+    await until(
+      'its final log line is read',
+      () => unit.logged('drain timeout: reset the remaining connections').length > 0,
+    );
+    expect(unit.logged('drain timeout: reset the remaining connections')).toHaveLength(1);
   });
 
   test.each([

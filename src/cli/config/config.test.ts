@@ -120,7 +120,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   'log-format': { wanted: 'one of pretty, json, journal', values: ['text', 'JSON', ''] },
 };
 
-describe('a value that is not valid is one problem with its flag, itself and what is wanted', () => {
+describe('an invalid value is one problem that has its flag, its value and the accepted values', () => {
   const rows = FLAG_NAMES.flatMap((name) => BAD[name].values.map((value) => ({ name, value })));
   test.each(rows)('--$name=$value', ({ name, value }) => {
     const { wanted } = BAD[name];
@@ -136,13 +136,13 @@ describe('a value that is not valid is one problem with its flag, itself and wha
   });
 
   test.each<[title: string, value: string, bad: string]>([
-    ['an address that is none', '10.0.0', '10.0.0'],
+    ['a text that is not an address', '10.0.0', '10.0.0'],
     ['a prefix over 32', '10.0.0.0/33', '10.0.0.0/33'],
     ['a prefix over 128', 'fd00::/129', 'fd00::/129'],
     ['a name', 'balancer.local', 'balancer.local'],
     ['an empty part', '10.0.0.0/8,', ''],
-    ['nothing at all', '', ''],
-    ['only the bad ones of many', '10.0.0.0/8, x ,::1,y/8', 'x, y/8'],
+    ['an empty value', '', ''],
+    ['only the invalid parts of several', '10.0.0.0/8, x ,::1,y/8', 'x, y/8'],
     ['a mask', '10.0.0.0/255.0.0.0', '10.0.0.0/255.0.0.0'],
   ])('--trust-proxy-protocol names %s', (_title, value, bad) => {
     const where = '--trust-proxy-protocol';
@@ -240,7 +240,7 @@ describe('a value that is not valid is one problem with its flag, itself and wha
     });
   });
 
-  test('no default is a problem itself', () => {
+  test('every default is valid', () => {
     expect(problemsOf(readConfig([], {}))).toEqual([]);
   });
 });
@@ -405,8 +405,8 @@ describe('precedence', () => {
   >([
     ['a flag wins over everything', ['--listen', '1', '--proxy-always'], ALL, 1, true],
     ['a variable of ours wins over one of the old program', [], ALL, 2, false],
-    ['one of the old program wins over the default', [], LEGACY, 3, true],
-    ['else it is the default', [], {}, 6443, false],
+    ['a variable of the old program wins over the default', [], LEGACY, 3, true],
+    ['without flag and variable the default applies', [], {}, 6443, false],
   ])('%s', (_title, args, environment, port, always) => {
     const config = configOf(read(args, environment));
     expect(config.listen.port).toBe(port);
@@ -454,7 +454,7 @@ describe('the command line', () => {
       ['--lisen', '1', '--admin', '2'],
       [problem('--lisen', 'this flag does not exist; did you mean --listen?')],
     ],
-    ['a flag like no other', ['--verbose'], [problem('--verbose', 'this flag does not exist')]],
+    ['a flag that resembles no other', ['--verbose'], [problem('--verbose', 'this flag does not exist')]],
     [
       'an unknown flag before a known one',
       ['--verbose', '--listen', '1'],
@@ -524,7 +524,7 @@ describe('variables', () => {
 
 describe('contradictions', () => {
   test.each<[title: string, args: string[], where: string[]]>([
-    ['clients and admin everywhere on one port', ['--listen=7000', '--admin=7000'], ['--admin']],
+    ['clients and admin on one port of all addresses', ['--listen=7000', '--admin=7000'], ['--admin']],
     [
       'clients everywhere, admin on one address of it',
       ['--listen=7000', '--admin=127.0.0.1:7000'],
@@ -550,9 +550,13 @@ describe('contradictions', () => {
       ['--listen=7', '--admin=7', '--health-listen=7'],
       ['--admin', '--health-listen', '--health-listen'],
     ],
-    ['one port on two addresses is none', ['--listen=127.0.0.1:7000', '--admin=127.0.0.2:7000'], []],
-    ['0.0.0.0 and an IPv6 address is none', ['--listen=0.0.0.0:7000', '--admin=[::1]:7000'], []],
-    ['any free port twice is none', ['--listen=0', '--admin=0', '--health-listen=0'], []],
+    [
+      'one port on two addresses is no contradiction',
+      ['--listen=127.0.0.1:7000', '--admin=127.0.0.2:7000'],
+      [],
+    ],
+    ['0.0.0.0 and an IPv6 address are no contradiction', ['--listen=0.0.0.0:7000', '--admin=[::1]:7000'], []],
+    ['port 0 twice is no contradiction', ['--listen=0', '--admin=0', '--health-listen=0'], []],
   ])('%s', (_title, args, where) => {
     const problems = problemsOf(read(args));
     expect(problems.map((problem) => problem.where)).toEqual(where);
@@ -589,7 +593,7 @@ describe('ports of listeners', () => {
   });
 });
 
-test('all problems come at once, with nothing hidden behind the first', () => {
+test('all problems are reported at once, not only the first', () => {
   const args = ['--nope', '--health-rise=0', '--interval', '--source'];
   const problems = problemsOf(
     readConfig(args, { ISTHMUS_HEALTH: 'udp', ISTHMUS_WRONG: '1', PROXY_PORT: 'x', POD_IP: 'y' }),
@@ -628,7 +632,7 @@ describe('problems as text', () => {
   });
 });
 
-test('no arguments and no environment make it throw, and a refusal always says why', () => {
+test('the configuration never throws, and each rejection says why', () => {
   const name = fc.oneof(fc.constantFrom<string>(...FLAG_NAMES), fc.string());
   const value = fc.oneof(
     fc.string(),

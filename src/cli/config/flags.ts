@@ -164,7 +164,7 @@ export const FLAGS = {
       otherwise: '--handover',
       reader: read.directory,
       field: 'lockDirectory',
-      help: 'prove here that it is alive',
+      help: 'prove here that Isthmus runs',
       note: 'A directory of this host. After a crash the next process with the same name takes the Lease at once, and not only when it runs out.',
     },
     daemonset: {
@@ -221,7 +221,7 @@ export const FLAGS = {
       fallback: '',
       reader: labels.labelKeys,
       field: 'ignoredSelectorLabels',
-      help: 'probe next members, ignoring these keys',
+      help: 'name label keys that rollouts change',
       note: "Label keys that rollout tools change. A machine that matches a listener's selector without these keys is probed in advance.",
     },
   }),
@@ -366,7 +366,7 @@ export const FLAGS = {
       fallback: 'info',
       reader: read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
       field: 'logLevel',
-      help: 'set the level; debug shows refusals',
+      help: 'set log level; debug shows refusals',
     },
     'log-format': {
       ...choice('pretty', 'json', 'journal'),

@@ -81,7 +81,7 @@ describe('the environment of the program we replace', () => {
     ['NODE_NAME is the name of the node', { NODE_NAME: 'net-1' }, { nodeName: 'net-1' }],
     ['KUBECONFIG is the kubeconfig', { KUBECONFIG: '/a/b' }, { kubeconfig: '/a/b' }],
     [
-      'what is empty was left unset by a template',
+      'an empty variable counts as unset',
       { POD_IP: '', NODE_NAME: '', KUBECONFIG: '' },
       { podIp: null, nodeName: null, kubeconfig: null },
     ],
@@ -103,7 +103,7 @@ describe('the environment of the program we replace', () => {
     expect(result).toMatchObject({ warnings: [] });
   });
 
-  test('POD_IP that is no address is a problem', () => {
+  test('a POD_IP that is not an address is a problem', () => {
     expect(readConfig([], { POD_IP: 'pod' })).toEqual({
       problems: [
         { where: 'POD_IP', value: 'pod', wanted: 'an IP address, such as 192.0.2.10 or 2001:db8::10' },

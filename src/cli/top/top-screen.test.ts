@@ -75,7 +75,11 @@ describe('the head shows', () => {
   test.each<[title: string, status: Partial<StatusView>, text: string]>([
     ['why it is not ready', { ready: false, notReadyBecause: 'draining' }, 'net-3: not ready: draining, up'],
     ['that it listens nowhere yet', { listen: null }, 'listening on nothing yet'],
-    ['who holds the Lease', { kubernetes: KUBERNETES }, 'Lease held, 3 live instances, 0 clusters published'],
+    [
+      'that the Lease is held',
+      { kubernetes: KUBERNETES },
+      'Lease held, 3 live instances, 0 clusters published',
+    ],
     [
       'that the Lease is lost',
       { kubernetes: { ...KUBERNETES, lease: 'lost', instances: null } },
@@ -92,7 +96,7 @@ describe('the head shows', () => {
       'no update from Kubernetes since 2026-01-02T03:04:05.678Z',
     ],
     [
-      'that the control loop stands still',
+      'that the control loop does not answer',
       { control: { stalledSince: '2026-01-02T03:04:05.678Z', lagMs: 7000, probesAt: null } },
       'the control loop has not answered since 2026-01-02T03:04:05.678Z',
     ],
@@ -134,7 +138,7 @@ describe('on a terminal', () => {
     expect(screen({ size: size(100, 8) }).at(-1)).toMatch(/^1 more below;/);
   });
 
-  test('of 80 columns has no room for the netns, one of 100 for its beginning', () => {
+  test('of 80 columns has no room for the netns, and one of 100 columns shows its beginning', () => {
     expect(screen({ size: size(70, 24) }).join('\n')).not.toContain('qdhcp');
     expect(screen({ size: size(100, 24) }).join('\n')).toMatch(/qdhcp-0f1e2d3c-[-\d]*…$/m);
     expect(screen({ size: size(120, 24) }).join('\n')).toContain('444455556666');

@@ -10,7 +10,12 @@ const names = (chosen: readonly { readonly name: string }[]) => chosen.map(({ na
 test.each<[title: string, all: string, limit: number, evicted: string]>([
   ['nothing, while all fit', 'a1 a2 b1', 3, ''],
   ['the oldest of the address that holds most', 'b1 a1 a2 a3', 3, 'a1'],
-  ['nothing of an address that holds one, while another holds more', 'b1 a1 a2 a3 a4', 2, 'a1 a2 a3'],
+  [
+    'no connection of an address that has one, while another address has more',
+    'b1 a1 a2 a3 a4',
+    2,
+    'a1 a2 a3',
+  ],
   ['from each in turn, when all hold the same', 'a1 b1 c1 a2 b2 c2', 3, 'a1 b1 c1'],
   ['the oldest, when all hold one', 'a1 b1 c1 d1', 2, 'a1 b1'],
   ['all but the last', 'a1 a2 a3', 0, 'a1 a2'],

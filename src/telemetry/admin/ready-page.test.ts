@@ -25,7 +25,7 @@ test.each<[title: string, checks: ReturnType<typeof check>[], status: number, bo
     'not ready: listener: not open yet; leases: not listed yet',
   ],
   [
-    'a process that leaves',
+    'a process that stops',
     [check('leases', 'not listed yet'), check('shutdown', 'draining'), check('handover', 'x')],
     503,
     'not ready: draining',

@@ -67,7 +67,7 @@ test('requests are counted once, however often the metrics are scraped', async (
 });
 
 test.each<[title: string, status: KubernetesStatus | null, sample: string]>([
-  ['nothing heard yet', null, 'isthmus_kubernetes_lease_held 0'],
+  ['no report yet', null, 'isthmus_kubernetes_lease_held 0'],
   ['a Lease that is lost', { ...KUBERNETES, lease: 'lost' }, 'isthmus_kubernetes_lease_held 0'],
   ['a Lease that is not there yet', { ...KUBERNETES, lease: 'not-yet' }, 'isthmus_kubernetes_lease_held 0'],
   ['a node that takes no part', { ...KUBERNETES, takesPart: false }, 'isthmus_kubernetes_takes_part 0'],

@@ -100,7 +100,7 @@ test('CPU time is that of the process since its start, however often it is scrap
   expect(second).toBeLessThanOrEqual((after.user + after.system) / 1e6);
 });
 
-test('the control thread: how late it answers, and how long its turns take', async () => {
+test('metrics show how late the control thread answers and how long its turns take', async () => {
   metrics.controlTurns([2, 40]);
   metrics.controlTurns([]);
   const found = await samples();

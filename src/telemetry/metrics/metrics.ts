@@ -21,7 +21,7 @@ export interface MetricsSources extends ClusterMetricsSources, ListenerMetricsSo
   readonly version: string;
   readonly engineStats: () => EngineStats;
   readonly ready: () => boolean;
-  /** How long the control thread took to answer the last heartbeat, or has not answered it. */
+  /** How long the control thread took to answer the last heartbeat, or how long that has waited. */
   readonly controlLagMs: () => number;
   /** Problems that do not belong to a single cluster. */
   readonly problems: () => readonly Problem[];
@@ -187,7 +187,7 @@ function gauges({ version, ready, controlLagMs, problems, engineStats }: Metrics
     gauge('isthmus_ready', '1 while new connections are served', () => (ready() ? 1 : 0)),
     gauge(
       'isthmus_control_loop_lag_seconds',
-      'How long the control loop took to answer, or has not answered',
+      'How long the control loop took to answer the last heartbeat, or how long the heartbeat has waited',
       () => controlLagMs() / 1000,
     ),
     gauge(

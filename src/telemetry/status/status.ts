@@ -75,7 +75,7 @@ export interface StatusView
   readonly control: {
     /** When the control loop stopped answering. Routes and states have not changed since then. null while it answers. */
     readonly stalledSince: string | null;
-    /** How long the control loop took to answer, or has not answered. */
+    /** How long the control loop took to answer, or how long the heartbeat has waited. */
     readonly lagMs: number;
     /** The time of the snapshot with the last probes. */
     readonly probesAt: string | null;
