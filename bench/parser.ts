@@ -29,14 +29,14 @@ interface Arrival {
   readonly work: number;
 }
 
-/** Parses `raw` as it arrives, `segment` bytes at a time. With `heedful`, it waits until `minBytes` have arrived. */
-function arrive(raw: Uint8Array, segment: number, heedful = false): Arrival {
+/** Parses `raw` as it arrives, `segment` bytes at a time. With `waits`, it waits until `minBytes` have arrived. */
+function arrive(raw: Uint8Array, segment: number, waits = false): Arrival {
   const progress: HelloProgress = newHelloProgress();
   let calls = 0;
   let minBytes = 0;
   for (let length = segment; ; length += segment) {
     const arrived = Math.min(length, raw.length);
-    if (heedful && arrived < minBytes) continue;
+    if (waits && arrived < minBytes) continue;
     calls += 1;
     const result = parseClientHello(raw.subarray(0, arrived), progress);
     if (result.kind !== 'incomplete') break;
@@ -63,23 +63,21 @@ console.table(timed);
 const message = longHello(4 + 65_536);
 const inFull = records(message);
 const inOneByteRecords = oneByteRecords(message);
-const scenarios: readonly [title: string, raw: Uint8Array, segment: number, heedful: boolean][] = [
+const scenarios: readonly [title: string, raw: Uint8Array, segment: number, waits: boolean][] = [
   ['full records, at once', inFull, inFull.length, false],
   ['full records, segments of 1460', inFull, 1_460, false],
   ['full records, byte by byte', inFull, 1, false],
-  ['full records, byte by byte, minBytes heeded', inFull, 1, true],
+  ['full records, byte by byte, waiting for minBytes', inFull, 1, true],
   ['one-byte records, at once', inOneByteRecords, inOneByteRecords.length, false],
   ['one-byte records, byte by byte', inOneByteRecords, 1, false],
-  ['one-byte records, byte by byte, minBytes heeded', inOneByteRecords, 1, true],
+  ['one-byte records, byte by byte, waiting for minBytes', inOneByteRecords, 1, true],
 ];
 console.log(`last answer: ${lastKind}`);
-console.log(
-  'The longest hello, a body of 65 536 bytes. Work: fields asked for, headers looked at, bytes copied.',
-);
+console.log('The longest hello, a body of 65 536 bytes. Work: fields requested, headers read, bytes copied.');
 console.table(
-  scenarios.map(([title, raw, segment, heedful]) => {
-    const { calls, work } = arrive(raw, segment, heedful);
-    const ns = nsPerCall(5, 1, () => arrive(raw, segment, heedful));
+  scenarios.map(([title, raw, segment, waits]) => {
+    const { calls, work } = arrive(raw, segment, waits);
+    const ns = nsPerCall(5, 1, () => arrive(raw, segment, waits));
     return {
       arrival: title,
       'raw bytes': raw.length,

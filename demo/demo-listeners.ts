@@ -112,12 +112,12 @@ export class ListenerStory {
       const before = answers.length;
       management.patchListener(LISTENER, { rolloutLabels: { generation: 'green' } });
       const first = await narrator.until(
-        'green-1 has the first of them',
+        'green-1 gets a new connection',
         () => answers.slice(before).includes(GREEN.name),
         sinceMs,
       );
       const count = answers.length + SOME;
-      await narrator.until('more have come', () => answers.length > count);
+      await narrator.until('more clients have connected', () => answers.length > count);
       isOver = true;
       await load;
       const known = new Set([...BLUE, GREEN].map(({ name }) => name));

@@ -83,7 +83,7 @@ function writeLayout(layout, tar, tag) {
 export async function ensureBase() {
   const npm = npmHome();
   if (!standsAlone(npm)) {
-    const what = `the npm of this machine (${npm}) does not stand alone: the build stage gets a copy of it`;
+    const what = `the npm of this machine (${npm}) needs other Debian packages: the build stage gets only a copy of it`;
     throw new MissingError([{ what, fix: 'run it with the npm that comes with Node itself' }]);
   }
   const versions = [join(pinnedNodeHome, 'package.json'), join(npm, 'package.json')].map((file) =>

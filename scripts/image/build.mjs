@@ -178,6 +178,6 @@ export async function image(args) {
   const archive = await buildImage({ architecture });
   const { text, fits } = judge(archive, join(imageDirectory, `rootfs-${architecture}`));
   process.stdout.write(text);
-  if (!fits) process.stderr.write('✗ the image is larger than it may be\n');
+  if (!fits) process.stderr.write('✗ the image is larger than its limit\n');
   return fits ? 0 : 1;
 }

@@ -42,7 +42,7 @@ export function unpack(archive, directory) {
     for (const { digest } of manifest.layers) {
       const file = blob(layout, digest);
       const names = execFileSync('tar', ['-tf', file], { encoding: 'utf8', maxBuffer: 64 << 20 });
-      if (/(^|\/)\.wh\./m.test(names)) throw new Error(`layer ${digest} takes files of another away`);
+      if (/(^|\/)\.wh\./m.test(names)) throw new Error(`layer ${digest} deletes files of another layer`);
       execFileSync('tar', ['-xpf', file, '-C', directory, '--numeric-owner']);
     }
   });

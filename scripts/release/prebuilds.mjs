@@ -22,7 +22,7 @@ async function zigEnvironment() {
     return { ISTHMUS_ZIG: join(await pythonPackage(ZIG), 'ziglang', 'zig') };
   } catch (error) {
     process.stderr.write(
-      `! without zig (${error.message}): with the compilers of this machine, as far as they go\n`,
+      `! without zig (${error.message}): using the compilers of this machine, which may miss some flavours\n`,
     );
     return {};
   }

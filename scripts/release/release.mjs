@@ -39,9 +39,9 @@ export function releaseProblems({ version, section, changes, copies }) {
   if (changes === null)
     problems.push(
       section === version
-        ? `CHANGELOG.md has no section "## ${version}" with something in it: what is below "Unreleased" belongs there ` +
-            '(-- --unreleased tries a release before that)'
-        : `CHANGELOG.md has no section "## ${section}" with something in it`,
+        ? `CHANGELOG.md has no section "## ${version}", or it is empty: move the text below "Unreleased" there ` +
+            '(-- --unreleased makes a trial release)'
+        : `CHANGELOG.md has no section "## ${section}", or it is empty`,
     );
   for (const [file, text] of copies)
     if (!existsSync(file) || readFileSync(file, 'utf8') !== text)
@@ -70,7 +70,7 @@ export async function release(args) {
   const section = args.includes('--unreleased') ? 'Unreleased' : version;
   const changes = changesOf(section, readFileSync(join(root, 'CHANGELOG.md'), 'utf8'));
   const problems = releaseProblems({ version, section, changes, copies: chartCopies() });
-  if (problems.length > 0) throw new Error(`this is no release yet:\n  ${problems.join('\n  ')}`);
+  if (problems.length > 0) throw new Error(`this is not a release yet:\n  ${problems.join('\n  ')}`);
   // Report missing tools before the compilers start.
   if (isWanted('deb')) requireTools(['dpkg-deb']);
   const helm = isWanted('chart') ? (await ensureHelm()).ISTHMUS_HELM : null;

@@ -1,4 +1,4 @@
-// Runs a shell script when this process ends, even by SIGKILL: for what neither a sandbox nor an exit handler removes then.
+// Runs a shell script when this process ends, even by SIGKILL. It removes what a sandbox and an exit handler leave.
 import { spawn } from 'node:child_process';
 
 /** Starts a process that waits for the end of this one. The returned function runs the script now, and resolves when it is done. */

@@ -36,11 +36,11 @@ function capabilityProblem(attempts) {
   const isRoot = process.getuid() === 0;
   return new MissingError([
     {
-      what: `this machine does not let us make namespaces of our own (${tried})`,
+      what: `this machine does not allow new namespaces (${tried})`,
       fix: isRoot
         ? 'in a container: run it with CAP_SYS_ADMIN and CAP_NET_ADMIN and an unmasked /proc (docker run --privileged, or a VM)'
         : 'run it as root, or allow unprivileged user namespaces: ' +
-          'sysctl -w user.max_user_namespaces=15000 (Debian of old: kernel.unprivileged_userns_clone=1; ' +
+          'sysctl -w user.max_user_namespaces=15000 (old Debian: kernel.unprivileged_userns_clone=1; ' +
           'Ubuntu: kernel.apparmor_restrict_unprivileged_userns=0)',
     },
   ]);

@@ -49,7 +49,7 @@ export async function record(runTests) {
   ];
   process.stdout.write(`${runs} runs called ${names.length} different system calls: ${names.join(' ')}\n`);
   process.stdout.write(
-    `${profileFile} allows ${after.size} of them and their like; ${difference.join(' ') || 'as before'}\n`,
+    `${profileFile} allows ${after.size} of them and equivalent calls; ${difference.join(' ') || 'as before'}\n`,
   );
   const unseen = [...after].filter((name) => !names.includes(name));
   process.stdout.write(`allowed, though no run called them: ${unseen.join(' ')}\n`);

@@ -20,7 +20,7 @@ export function runStep(title, command, args, { progress = () => '', ...options 
     const timer = setInterval(
       () => {
         const shown = detail === '' ? `${seconds()} s` : `${seconds()} s, ${detail}`;
-        process.stderr.write(terminal ? `\r· ${title} … ${shown}` : `  still at it: ${title}, ${shown}\n`);
+        process.stderr.write(terminal ? `\r· ${title} … ${shown}` : `  still running: ${title}, ${shown}\n`);
       },
       terminal ? 1000 : 10_000,
     );

@@ -26,7 +26,7 @@ export function chosenFiles(all, words) {
   const chosen = all.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length === 0)
     throw new MissingError([
-      { what: `no file is called ${words.join(' or ')}`, fix: `choose of ${all.join(', ')}` },
+      { what: `no file is called ${words.join(' or ')}`, fix: `choose from ${all.join(', ')}` },
     ]);
   return chosen.sort((left, right) => order(left) - order(right) || (left < right ? -1 : 1));
 }

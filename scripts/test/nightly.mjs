@@ -37,7 +37,7 @@ export function chosenParts(words, parts = PARTS) {
   const chosen = parts.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
   if (chosen.length === 0)
     throw new Error(
-      `no part is called ${words.join(' or ')}. Choose of ${parts.map(({ name }) => name).join(', ')}`,
+      `no part is called ${words.join(' or ')}. Choose from ${parts.map(({ name }) => name).join(', ')}`,
     );
   return chosen;
 }
