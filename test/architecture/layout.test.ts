@@ -9,7 +9,7 @@ const MAX_FILES = 25;
 const MAX_LOOSE_SOURCES = 4;
 const LEAST_LINES = 40;
 
-/** The files of src under 40 lines, each with the reason why it is no part of another file. A merged or a longer file loses its row. */
+/** The files of src under 40 lines, each with the reason why it is not part of another file. A merged or a longer file loses its row. */
 const SHORT_FILES: Readonly<Record<string, string>> = {
   'src/cli/config/label-values.ts':
     'the only reader of flag values that loads label code of kube and control',

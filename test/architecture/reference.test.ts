@@ -33,7 +33,7 @@ test('every page of docs/reference is generated, and docs/README.md links it', (
   expect(paths.filter((path) => !index.includes(`](${path.replace('docs/', '')})`))).toEqual([]);
 });
 
-// The compiler finds a field that is logged and has no meaning. It cannot find a meaning whose field is logged no more.
+// The compiler finds a field that is logged and has no meaning. It cannot find a meaning whose field is no longer logged.
 test('every log field that the page names is logged', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|log-fields\.ts$/.test(path))

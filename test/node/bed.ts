@@ -75,13 +75,13 @@ export class Bed {
     for (const name of NODES) await this.untilReady(name);
   }
 
-  /** Routes of a node that were lost with its link. */
+  /** Adds the routes that a node lost with its link. */
   restoreRoutes(name: NodeName): void {
     for (const each of NODES.filter((other) => other !== name))
       ip('-n', name, 'route', 'replace', PODS[each], 'via', ADDRESS[each]);
   }
 
-  /** Each node reaches the Pods of the other through it; the API server and the clients do so too. */
+  /** The other node, the API server and the clients reach the Pods of this node through it. */
   #addRoutes(name: NodeName): void {
     const route = ['route', 'add', PODS[name], 'via', ADDRESS[name]];
     ip(...route);

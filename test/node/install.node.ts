@@ -108,7 +108,7 @@ async function seccompOf(node: NodeName): Promise<unknown> {
   return linux.seccomp;
 }
 
-/** The error of a call that RuntimeDefault allows and our profile does not. The path does not allow it either, with another error. */
+/** The error of a call that RuntimeDefault allows and our profile does not. Without the filter the call fails too, with another error. */
 async function symlinkError(node: NodeName): Promise<string> {
   const { name } = await release.pod(node);
   const program = "try { fs.symlinkSync('a', '/proc/a') } catch ({ code }) { console.log(code) }";

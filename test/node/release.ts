@@ -191,7 +191,7 @@ export class Release {
     }
   }
 
-  /** Messages of the Events on objects of this kind, or on one of them. A message that came again is there again. */
+  /** Messages of the Events on objects of this kind, or on one of them. Repeated messages appear repeatedly. */
   async eventsOn(kind: string, name?: string): Promise<string[]> {
     const fields = [
       `involvedObject.kind=${kind}`,

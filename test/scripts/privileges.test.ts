@@ -45,7 +45,7 @@ test('every test file is beside a source, in an independent folder, or in the re
   );
 });
 
-test('no independent folder is a folder that does not exist', () => {
+test('every independent folder exists', () => {
   expect(INDEPENDENT.filter((name) => !existsSync(join(root, 'test', name)))).toEqual([]);
 });
 

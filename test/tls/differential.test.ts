@@ -6,7 +6,7 @@
 // | `name n`     | `server-name` n (folded, one dot dropped), or `invalid` for a reason listed as stricter         |
 // | `none`       | `no-server-name`, or `invalid` for a reason listed as stricter                                  |
 // | `incomplete` | `incomplete`, or `invalid` for any reason: we judge fields before the message is complete; or     |
-// |              | anything, if the message is complete and only what its last record has behind it is missing     |
+// |              | anything, if the message is complete and only the rest of its last record is missing            |
 // | `error`      | anything: they judge much that is not ours to judge (key shares, versions, ciphers)             |
 //
 // This proves two things: we never route by a name that the backend would not see, and never wait for bytes that it does not need.

@@ -65,7 +65,7 @@ test('neither set of instances deletes the Services of the other, not even while
   const before = uids();
   await site.clusters.servers.get('beta')?.stop();
   await until('the slice is gone', () => site.slice('beta-net-2') === null);
-  // Each set collects an orphan of its own that is younger. If it took the Service of the other set for one, that is gone by then.
+  // Each set collects an orphan of its own that is younger. If it treated the other set's Service as one, that would be gone.
   await Promise.all([orphanIsCollected('alpha'), orphanIsCollected('beta')]);
   expect(uids()).toEqual(before);
   await site.clusters.serve(site.clusters.beta);

@@ -20,8 +20,8 @@ test('an instance that cannot renew its Lease does not republish deleted slices,
   await site.instance('net-2');
   await site.published('alpha-net-1', 'alpha-net-2');
   const isTaken = () => (site.writesOf('net-2')['delete endpointslices'] ?? 0) > 0;
-  await until('the others took it away', isTaken, 120_000); // the others take it for dead after 30 s or more
-  // A wrong instance would republish it within one turn. The turns that add another cluster are later ones.
+  await until('the others deleted its slice', isTaken, 120_000); // they consider it dead after 30 s or more
+  // Without the rule it would republish the slice within one turn. The turns for another cluster come later.
   site.add(site.clusters.beta);
   await lapsed.untilState('beta', 'serving');
   await site.published('beta-net-2');

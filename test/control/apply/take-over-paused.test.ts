@@ -1,4 +1,4 @@
-// A holder that is paused longer than its Lease: the next process waits for the expiry, and the resumed one gives way.
+// A holder that is paused longer than its Lease: the next process waits for the expiry, and the resumed one ends.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { PublishSite } from '../../support/kubernetes/publish-site.ts';

@@ -82,7 +82,7 @@ status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
     expect(read?.problems).toEqual([expect.stringMatching(problem)]);
   });
 
-  test('follow their files: a changed label is one change, and a touched file is none', async () => {
+  test('follow their files: a changed label is one change, and a touched file causes none', async () => {
     write('m.yaml', MACHINE);
     write('ssh.yaml', LISTENER);
     const { source, changes } = await started();

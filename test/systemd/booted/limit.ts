@@ -20,7 +20,7 @@ export interface Limit {
   readonly shown?: string;
 }
 
-/** As root without other capabilities: to file permissions it is the owner of the system's files. */
+/** Root without other capabilities: the owner of the system's files, and nothing more. */
 export const AS_ROOT = ['User', 'Group', 'AmbientCapabilities'];
 export const ALL_CAPABILITIES = [...AS_ROOT, 'CapabilityBoundingSet'];
 export const DENIED = /Operation not permitted|Permission denied/;

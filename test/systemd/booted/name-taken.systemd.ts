@@ -33,7 +33,7 @@ test('the start fails once, with exit code 10, and the journal names the process
   expect((await site.machine.journal()).some(({ MESSAGE = '' }) => named.test(MESSAGE))).toBe(true);
 });
 
-test('with the socket unit, clients do not start it again: the port is closed', async () => {
+test('with the socket unit, clients do not start the service again: the port is closed', async () => {
   await site.machine.sh('systemctl reset-failed isthmus; systemctl start isthmus.socket');
   const before = await site.exits(10);
   // The first client starts the service.

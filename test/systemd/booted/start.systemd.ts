@@ -1,4 +1,4 @@
-// The way of docs/how-to/install/systemd.md on a booted Debian: install, see what is missing, configure, start, read the journal.
+// The steps of docs/how-to/install/systemd.md on a booted Debian: install, see what is missing, configure, start, read the journal.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/tcp.ts';
 import { BootedSite, type Tenant } from './booted-site.ts';

@@ -50,7 +50,7 @@ test.each([
   );
 });
 
-test('with the socket unit, clients do not start it again: the port is closed, and a corrected setting heals it', async () => {
+test('with the socket unit, clients do not start the service again, and it starts with a corrected setting', async () => {
   await site.machine.sh(
     'systemctl stop isthmus; systemctl reset-failed isthmus; systemctl start isthmus.socket',
   );
