@@ -37,7 +37,7 @@ const STATUS: Fields<StatusView> = {
   startedAt: ['string', 'start of the process (ISO 8601, UTC); the counters begin here'],
   uptimeSeconds: ['number', 'time since the start, from a clock that is never set'],
   listen: ['string or null', 'address of `--listen`; null before it is open'],
-  ready: ['boolean', 'the instance serves new connections'],
+  ready: ['boolean', 'the instance is ready, as in `/readyz`'],
   notReadyBecause: ['string or null', 'the reason while `ready` is false'],
   connections: ['number', 'open connections'],
   pendingDials: ['number', 'unfinished dials to backends'],

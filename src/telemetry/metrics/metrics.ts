@@ -184,7 +184,7 @@ function gauges({ version, ready, controlLagMs, problems, engineStats }: Metrics
       labelNames: ['version'],
       samples: () => [[1, { version }]],
     },
-    gauge('isthmus_ready', '1 while new connections are served', () => (ready() ? 1 : 0)),
+    gauge('isthmus_ready', '1 while the instance is ready, as in /readyz', () => (ready() ? 1 : 0)),
     gauge(
       'isthmus_control_loop_lag_seconds',
       'How long the control loop took to answer the last heartbeat, or how long the heartbeat has waited',
