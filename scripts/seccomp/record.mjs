@@ -36,7 +36,7 @@ export async function record(runTests) {
   const { runs, names } = recorded(directory);
   // Under strace, a test can miss its own deadline. Its recorded calls are still valid.
   if (codes.some((code) => code !== 0))
-    process.stderr.write('! some of the traced runs failed; their calls count all the same\n');
+    process.stderr.write('! some of the traced runs failed; their calls still count\n');
   if (runs < 20 || names.length < 40)
     throw new Error(`${runs} runs and ${names.length} calls were recorded: too few to be all`);
   const before = known();

@@ -1,4 +1,4 @@
-// Selects the tests whose result depends on the user's privileges, and runs them with the demo as an unprivileged user, in a copy of the
+// Selects the tests whose result depends on the user's privileges. Runs them and the demo as an unprivileged user, in a copy of the
 // clone that belongs to that user.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';

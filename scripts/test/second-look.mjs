@@ -58,7 +58,7 @@ export async function secondLook(
       }
     }
   }
-  say(`\n! UNSTEADY: failed beside other tests, passed ${times} times alone. Fix them all the same:\n`);
+  say(`\n! UNSTEADY: failed beside other tests, passed ${times} times alone. Fix them:\n`);
   for (const { file, tests } of failed)
     for (const test of tests.length > 0 ? tests : ['all of it']) say(`!   ${file}: ${test}\n`);
   return 0;
