@@ -1,6 +1,6 @@
 // Probes every target repeatedly and keeps its health. One timer serves all targets. The monitor never exceeds the configured number
 // of probes, even if many targets are added or many dials fail at once. Targets without a verdict have their own queue and
-// rate. After a start no target has a verdict, and at the normal rate the last of 1000 targets would be up after 13 s.
+// rate. After a start no target has a verdict, and at the normal rate the last of 1000 targets would be up after 12 s.
 import type { HealthSettings } from './health-settings.ts';
 import type { Probe, ProbeOutcome, ProbeTarget } from './probe.ts';
 import { ProbeQueue } from './probe-queue.ts';

@@ -42,7 +42,7 @@ test('the text shows the instance, its activity, its clusters and its listeners'
   expect(
     plainText(topScreen(INPUT)),
   ).toBe(`isthmus 0.1.0 on net-3: ready, up 1m 41s, listening on 0.0.0.0:6443
-12 connections, 72 new/s, 1 dialling; in 1.2MB/s, out 12MB/s as they end
+12 connections, 72 new/s, 1 dialling; ended: in 1.2MB/s, out 12MB/s
 3 clusters: 2 serving, 1 unhealthy; 1 listener: 1 serving; 0 problems; control loop 0.4 ms
 cluster:listener  state      open*  new/s  fail/s  in/s  out/s   up  netns
 beta              serving        9     10       0    2M    20M  1/1  qdhcp-0f1e2d3c-1111-2222-3333-444455556666
@@ -64,7 +64,7 @@ test.each<[TopSort, string[]]>([
 
 test('rates are unknown before the second answer', () => {
   const [, second = '', , , row = ''] = screen({ previous: null });
-  expect(second).toBe('12 connections, - new/s, 1 dialling; in -B/s, out -B/s as they end');
+  expect(second).toBe('12 connections, - new/s, 1 dialling; ended: in -B/s, out -B/s');
   expect(row).toMatch(/^beta +serving +9 +- +- +- +- +1\/1/);
 });
 

@@ -72,7 +72,7 @@ function headLines(view: TopView, trouble: string | null, columns: number): TopL
   );
   say(
     `${counted(view.connections, 'connection')}, ${compact(view.newPerSecond)} new/s, ${view.pendingDials} dialling; ` +
-      `in ${compact(view.bytesInPerSecond)}B/s, out ${compact(view.bytesOutPerSecond)}B/s as they end`,
+      `ended: in ${compact(view.bytesInPerSecond)}B/s, out ${compact(view.bytesOutPerSecond)}B/s`,
   );
   say(
     [
