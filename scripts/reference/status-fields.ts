@@ -43,7 +43,7 @@ const STATUS: Fields<StatusView> = {
   pendingDials: ['number', 'unfinished dials to backends'],
   pressure: [
     'object',
-    'clients refused, evicted or aborted since the start because a shared resource ran out; a count for each cause that occurred: an [outcome](connection-outcomes.md) or `EBACKENDDOWN`',
+    'clients refused, evicted or aborted since the start because a shared resource ran out; a count for each cause that occurred: an [outcome](connection-outcomes.md), `EBACKENDDOWN`, `evicted-health` or `evicted-admin`',
   ],
   traffic: ['object', 'counters of all ended connections'],
   kubernetes: [

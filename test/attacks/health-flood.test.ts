@@ -125,6 +125,9 @@ describe(`${CONNECTIONS} connections to the health port`, () => {
     flood = await Flood.start({ port: healthPort, connections: CONNECTIONS, sources: 1, ...SILENT[1] });
     await until('some are evicted', async () => (await evicted('health')) > before + CONNECTIONS);
     expect(await evicted('admin')).toBe(0);
+    expect((await isthmus.get('/explain/c0')).body.replaceAll(/\s+/g, ' ')).toMatch(
+      /\d+ since \S+ \(evicted-health\): connections to the health port were evicted/,
+    );
     const lines = isthmus.log.filter(
       ({ msg, port }) => msg === 'port is full: connections evicted' && port === 'health',
     );

@@ -10,6 +10,7 @@ import { Tenant } from '../support/kubernetes/tenant.ts';
 import { ip } from '../support/network/netns.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import { until } from '../support/tcp.ts';
+import { ADDRESS } from '../support/two-clusters.ts';
 
 const MACHINE = '10.0.0.11';
 const PORT = 8443;
@@ -160,6 +161,22 @@ describe('a younger cluster of another namespace', () => {
     await answersOnly(HASHED, 'web');
     await site.published('alpha-web-net-1');
     expect(uid()).toBe(before);
+  });
+});
+
+describe('a tenant’s cluster with the name of the operator’s cluster that is not proxied yet', () => {
+  test('gets no route, and the operator’s cluster has its name when it is isolated later', async () => {
+    const { alpha, beta } = site.clusters;
+    site.management.addCluster({ ...alpha, name: 'later', address: ADDRESS, floatingIp: true });
+    await expect
+      .poll(async () => (await statusOf(NAMESPACE, 'later'))?.state, { interval: 50 })
+      .toBe('not-proxied');
+    attacker.addCluster('early-bird', 'later', beta.networkId);
+    await refused('early-bird', 'later', `${NAMESPACE}/later-abcde`);
+    expect(await ask('later')).not.toBe('beta');
+    expect(site.management.services()).not.toContain('later');
+    site.management.patchCluster('later', { spec: { disableAPIServerFloatingIP: true } });
+    await answersOnly('later', 'alpha');
   });
 });
 

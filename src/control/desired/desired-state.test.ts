@@ -288,9 +288,15 @@ describe('of two clusters with one name', () => {
       'is in namespace magnum-system',
     ],
     [
-      'a cluster that was never valid does not keep it',
-      proxied(rival({})),
+      'one in our own namespace that was never valid keeps it, because it may be corrected',
       other('invalid', mine),
+      proxied(rival({})),
+      'is in namespace magnum-system',
+    ],
+    [
+      'of two tenants, a cluster that was never valid does not keep it',
+      proxied(rival({})),
+      other('invalid', facts({ key: 'bbb/mine', namespace: 'bbb', createdAtMs: 2000 })),
       'is valid',
     ],
   ])('%s', (_title, winner, loser, why) => {
@@ -328,9 +334,15 @@ describe('of two clusters with one name', () => {
     ]);
   });
 
-  test('a cluster that is not proxied claims no name', () => {
-    const { clusters } = desired({ clusters: [other('not-proxied', mine), proxied(rival({}))] });
+  test('a cluster that is not proxied claims no name in a namespace of tenants', () => {
+    const theirs = facts({ key: 'bbb/mine', namespace: 'bbb' });
+    const { clusters } = desired({ clusters: [other('not-proxied', theirs), proxied(rival({}))] });
     expect(clusters.map(({ state }) => state)).toEqual(['no-netns', 'not-proxied']);
+  });
+
+  test('a cluster in our own namespace that is not proxied reserves its name', () => {
+    const { clusters } = desired({ clusters: [other('not-proxied', mine), proxied(rival({}))] });
+    expect(clusters.map(({ state }) => state)).toEqual(['invalid', 'not-proxied']);
   });
 });
 

@@ -207,16 +207,46 @@ describe('a name that no Service records', () => {
       'tenant-v/own',
       'is older',
     ],
+    [
+      'goes to an invalid cluster in our own namespace, which may be corrected later',
+      [cluster(`${OWN}/own`, 'alpha-web', 9, 'invalid'), cluster('tenant-b/new', 'alpha-web', 1)],
+      [],
+      `${OWN}/own`,
+      `is in namespace ${OWN}`,
+    ],
+    [
+      'goes to a cluster in our own namespace that is not proxied, because it may be isolated later',
+      [cluster(`${OWN}/own`, 'alpha-web', 9, 'not-proxied'), cluster('tenant-b/new', 'alpha-web', 1)],
+      [],
+      `${OWN}/own`,
+      `is in namespace ${OWN}`,
+    ],
+    [
+      'goes to the proxied one of two clusters in our own namespace',
+      [cluster(`${OWN}/own`, 'alpha-web', 1, 'not-proxied'), cluster(`${OWN}/new`, 'alpha-web', 9)],
+      [],
+      `${OWN}/new`,
+      '',
+    ],
+    [
+      'does not go to a listener in our own namespace whose cluster is elsewhere',
+      [cluster('tenant-v/alpha', 'alpha'), cluster('tenant-v/own', 'alpha-web', 9)],
+      [listener(`${OWN}/web`, 'alpha', 'web', 1)],
+      'tenant-v/own',
+      'is valid',
+    ],
   ])('%s', (_title, clusters, listeners, key, why) => {
     expect(holdersOf({ clusters, listeners })['alpha-web']).toBe(key);
     const claims = claimsOf({ clusters, listeners });
     const reasons = [
       ...clusters
-        .filter((each) => nameOf(each) === 'alpha-web' && keyOf(each) !== key)
+        .filter((each) => nameOf(each) === 'alpha-web' && keyOf(each) !== key && each.kind !== 'not-proxied')
         .map((each) => claims.refusal(each)),
       ...listeners.flatMap((each) => claims.listenerName(each).conflict ?? []),
     ];
-    expect(reasons).toEqual([expect.stringMatching(new RegExp(`belongs to .*${key}.*, which ${why}`))]);
+    const expected =
+      why === '' ? [] : [expect.stringMatching(new RegExp(`belongs to .*${key}.*, which ${why}`))];
+    expect(reasons).toEqual(expected);
   });
 
   test('is decided for clusters before their listeners', () => {

@@ -99,7 +99,7 @@ export function nameClaims(question: NameQuestion): NameClaims {
 
 /** The clusters with a valid name, by that name. */
 interface ClusterClaimants {
-  /** The best claim of a cluster that is not being withdrawn. */
+  /** The best claim of a cluster that is proxied or may be soon. A cluster in the proxy's namespace counts in any case. */
   readonly asking: ReadonlyMap<string, Claimant>;
   /** Names that more than one cluster asks for. */
   readonly contested: ReadonlySet<string>;
@@ -119,6 +119,13 @@ function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): 
     const rival = among.get(name);
     if (rival !== undefined && among === asking) contested.add(name);
     if (rival === undefined || byClaim(claimant, rival, ownNamespace) < 0) among.set(name, claimant);
+  }
+  // The operator may isolate such a cluster later. A tenant that took the name before would keep it then.
+  for (const [name, claimant] of leaving) {
+    const rival = asking.get(name);
+    if (claimant.namespace !== ownNamespace || rival?.namespace === ownNamespace) continue;
+    if (rival !== undefined) contested.add(name);
+    asking.set(name, claimant);
   }
   return { asking, contested, leaving };
 }

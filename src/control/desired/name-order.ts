@@ -3,8 +3,8 @@
 // a new object with a smaller key could take the name. Pure.
 //
 // | first              | because                                                                               |
+// | in --namespace     | no tenant can write there; a listener counts only with its cluster                    |
 // | a valid object     | a cluster that was never valid, or a listener without a cluster, cannot use the name  |
-// | in --namespace     | no tenant can write there                                                             |
 // | the older object   | the API server sets the creation time                                                 |
 // | a cluster          | a listener can use another name                                                       |
 // | the smaller key    | an arbitrary order, but the same on all instances                                     |
@@ -71,11 +71,11 @@ const CRITERIA: readonly {
   readonly compare: (a: Claimant, b: Claimant, ownNamespace: string) => number;
   readonly why: (ownNamespace: string) => string;
 }[] = [
-  { compare: (a, b) => Number(a.isUnproven) - Number(b.isUnproven), why: () => 'is valid' },
   {
-    compare: (a, b, own) => Number(a.namespace !== own) - Number(b.namespace !== own),
+    compare: (a, b, own) => Number(!isAtHome(a, own)) - Number(!isAtHome(b, own)),
     why: (own) => `is in namespace ${own}`,
   },
+  { compare: (a, b) => Number(a.isUnproven) - Number(b.isUnproven), why: () => 'is valid' },
   { compare: (a, b) => byNumber(a.createdAtMs, b.createdAtMs), why: () => 'is older' },
   {
     compare: (a, b) => Number(a.kind === 'listener') - Number(b.kind === 'listener'),
@@ -83,6 +83,10 @@ const CRITERIA: readonly {
   },
   { compare: (a, b) => byText(a.key, b.key), why: () => 'comes first by name' },
 ];
+
+/** An invalid cluster keeps its name for the time when it is corrected: until then, no tenant may take the name. */
+const isAtHome = ({ kind, namespace, isUnproven }: Claimant, ownNamespace: string): boolean =>
+  namespace === ownNamespace && (kind === 'cluster' || !isUnproven);
 
 export function byClaim(a: Claimant, b: Claimant, ownNamespace: string): number {
   for (const { compare } of CRITERIA) {

@@ -113,6 +113,7 @@ export class Metrics {
 
   adminConnectionsEvicted(port: AdminPort, count: number): void {
     this.#evicted.add(port, count);
+    this.#pressure.adminConnectionsEvicted(port, count);
   }
 
   controlTurns(durationsMs: readonly number[]): void {

@@ -17,6 +17,14 @@ test('pressure is counted by outcome, a dial aborted by a health verdict by its 
   expect(tally.counts).toEqual({ 'evicted-hello': 2, 'refused-share': 1, EBACKENDDOWN: 1 });
 });
 
+test('connections that a full health port or admin port evicted are counted by port', () => {
+  const tally = new PressureTally();
+  tally.adminConnectionsEvicted('health', 3);
+  tally.adminConnectionsEvicted('health', 2);
+  tally.adminConnectionsEvicted('admin', 1);
+  expect(tally.counts).toEqual({ 'evicted-health': 5, 'evicted-admin': 1 });
+});
+
 test('each count is one sentence that names the flag', () => {
   expect(pressureNotes({ 'evicted-hello': 2 }, '2026-11-18T00:00:00Z')).toEqual([
     expect.stringMatching(/^2 since 2026-11-18T00:00:00Z \(evicted-hello\): .*--max-connections/),

@@ -15,6 +15,8 @@ const CAUSES = {
   'refused-hello-memory':
     'clients were rejected: long ClientHellos of other clients used all memory for hellos',
   EBACKENDDOWN: 'clients that waited for a backend were rejected as soon as its health checks failed',
+  'evicted-health': 'connections to the health port were evicted: the port was full',
+  'evicted-admin': 'connections to the admin port were evicted: the port was full',
 } as const;
 
 export type PressureCause = keyof typeof CAUSES;
@@ -26,7 +28,15 @@ export class PressureTally {
 
   add({ outcome, reason }: Pick<ConnectionEnding, 'outcome' | 'reason'>): void {
     const cause = outcome === 'dial-failed' ? reason : outcome;
-    if (isCause(cause)) this.#counts.set(cause, (this.#counts.get(cause) ?? 0) + 1);
+    if (isCause(cause)) this.#count(cause, 1);
+  }
+
+  adminConnectionsEvicted(port: 'admin' | 'health', count: number): void {
+    this.#count(`evicted-${port}`, count);
+  }
+
+  #count(cause: PressureCause, count: number): void {
+    this.#counts.set(cause, (this.#counts.get(cause) ?? 0) + count);
   }
 
   get counts(): PressureCounts {
