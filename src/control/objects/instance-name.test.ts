@@ -22,7 +22,7 @@ describe('the name of an instance', () => {
     ['upper case', 'NET-1', /^net-1-[0-9a-f]{10}$/],
     ['dots', 'net-1.example.org', /^net-1-example-org-[0-9a-f]{10}$/],
     ['64 letters, which a host name may have', 'n'.repeat(64), /^n{52}-[0-9a-f]{10}$/],
-    ['a dash where the cut falls', `${'n'.repeat(51)}-${'m'.repeat(20)}`, /^n{51}-[0-9a-f]{10}$/],
+    ['a dash at the position where it is cut', `${'n'.repeat(51)}-${'m'.repeat(20)}`, /^n{51}-[0-9a-f]{10}$/],
     ['dashes at both ends', '-net-', /^net-[0-9a-f]{10}$/],
     ['no valid character', '___', /^host-[0-9a-f]{10}$/],
     ['other scripts', 'узел', /^host-[0-9a-f]{10}$/],
@@ -45,7 +45,7 @@ describe('the name of an instance', () => {
     fc.assert(fc.property(given, (text) => void expect(nameOf(text)).toMatch(LABEL)));
   });
 
-  test('is never that of another host, not even of a host whose own name looks like a hashed name', () => {
+  test('is never the name of another host, even if that name looks like a hashed name', () => {
     fc.assert(
       fc.property(given, given, (one, other) => {
         fc.pre(one !== '' && other !== '');
@@ -57,7 +57,7 @@ describe('the name of an instance', () => {
 });
 
 describe('the name of a slice', () => {
-  test('is cluster and instance', () => {
+  test('consists of the cluster and the instance', () => {
     expect(sliceName('kube-1', 'net-1', plain)).toBe('kube-1-net-1');
   });
 

@@ -4,7 +4,7 @@ import { LISTENER_SELECTOR_ANNOTATION } from './object-labels.ts';
 
 const marked = (mark: string) => ({ annotations: { [LISTENER_SELECTOR_ANNOTATION]: mark } });
 
-test('the annotation of a Service gives its selector digest only for the object that it was created for', () => {
+test('the selector digest on a Service counts only for the object that the Service was created for', () => {
   const meta = marked(selectorAnnotation('uid-1', 'abc'));
   expect(recordedSelector(meta, 'uid-1')).toBe('abc');
   expect(recordedSelector(meta, 'uid-2')).toBeNull();

@@ -1,5 +1,5 @@
-// The labels and annotations of the objects in Kubernetes: those of Isthmus, of Kubernetes, of Cluster API, and of magnum-cluster-api-proxy,
-// which Isthmus replaces. "Old instances" are instances of magnum-cluster-api-proxy. They may run at the same time.
+// The labels and annotations of Isthmus, Kubernetes, Cluster API and magnum-cluster-api-proxy, which Isthmus replaces.
+// "Old instances" are instances of magnum-cluster-api-proxy. They may run beside Isthmus.
 
 /** On every object for a cluster, as label and as annotation. The value is the name of the cluster. */
 export const OWNER_TAG = 'isthmus.dev/resource-owner';
@@ -20,7 +20,7 @@ export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
 
 /** On a Lease: the boot id of the holder's host. Two hosts with the same name must not take the Lease from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
-/** On a Lease: the holder's pid and host name, for operators. `lease-claim.ts` recognises an older release by its absence. */
+/** On a Lease: the holder's pid and host name, for operators. A Lease without it belongs to an older release. */
 export const PROCESS_ANNOTATION = 'isthmus.dev/process';
 /** On a Lease: `<namespace>/<name>:<generation>` of the holder's DaemonSet; empty if the holder is not in one. */
 export const DAEMONSET_ANNOTATION = 'isthmus.dev/daemonset';
@@ -33,7 +33,7 @@ export const APPLIED_TAGS = 'isthmus.dev/applied-tags';
 /** On the objects of an additional listener: the label is the name of its Service, the annotation `<namespace>/<name>` of the listener. */
 export const LISTENER_SERVICE_LABEL = 'isthmus.dev/listener-service';
 export const LISTENER_ANNOTATION = 'isthmus.dev/listener';
-/** On the Service of a listener: the object and the selector that it was created from. Detects an edit of an immutable field. */
+/** On the Service of a listener: the object and the selector that it was created from. Shows an edit of an immutable field. */
 export const LISTENER_SELECTOR_ANNOTATION = 'isthmus.dev/listener-selector';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

@@ -7,7 +7,7 @@ import type { EndpointSliceObject, LeaseObject, ServiceObject } from './publishe
 /** On a kubeconfig that Isthmus changed: the server that it wrote. With this annotation, any instance can restore the kubeconfig. */
 export const KUBECONFIG_SERVER_ANNOTATION = 'isthmus.dev/kubeconfig-server';
 
-/** The metadata of a kubeconfig Secret. Its content is read only when it must be checked, and is never kept. */
+/** The metadata of a kubeconfig Secret. The content is read only for a check, and is never kept. */
 export interface KubeconfigSecret {
   readonly resourceVersion: string;
   /** The server that Isthmus last wrote, from its annotation. */
@@ -39,13 +39,13 @@ function reducedMetadata(object: AnyObject): Meta {
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations: withoutLargeOnes(annotations) }),
+    ...(annotations === undefined ? {} : { annotations: withoutLargeValues(annotations) }),
     ...(ownerReferences === undefined ? {} : { ownerReferences }),
   };
 }
 
 /** `kubectl apply` stores the whole object in an annotation, which no decision needs. */
-function withoutLargeOnes(annotations: Record<string, string>): Record<string, string> {
+function withoutLargeValues(annotations: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(annotations).filter(
       ([key, value]) => typeof value === 'string' && (value.length <= 512 || key === APPLIED_TAGS),

@@ -26,7 +26,7 @@ describe('a Service', () => {
   test.each([
     ['tagged by label', service({ [OWNER]: 'kube-1' })],
     [
-      'tagged by annotation, its label taken away by an old instance',
+      'tagged only by annotation, after an old instance removed the label',
       service(PROXIED, { [OWNER]: 'kube-1' }),
     ],
     ['tagged by both', service({ [OWNER]: 'kube-1', ...PROXIED }, { [OWNER]: 'kube-1' })],

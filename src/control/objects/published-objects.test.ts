@@ -138,7 +138,7 @@ describe('the slice of a cluster and an instance', () => {
   });
 
   test.each([
-    ['there is none', null],
+    ['no name', null],
     ['upper case', 'NET-1'],
     ['an underscore', 'net_1'],
     ['empty', ''],

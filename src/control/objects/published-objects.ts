@@ -35,8 +35,8 @@ export type LeaseObject = Wire<V1Lease>;
 
 /**
  * How other instances see that the instance of a slice is alive. `timestamp`: old instances run at the same time, so each slice has
- * their labels and a fresh time. `lease`: slices lack the labels that an old instance looks for, so it never expires them. Each slice
- * is written once.
+ * their labels and a fresh time. `lease`: slices lack the labels that an old instance looks for, so old instances never expire them. Each
+ * slice is written once.
  */
 export type LivenessMode = 'lease' | 'timestamp';
 
@@ -67,8 +67,8 @@ export interface ServiceFacts {
   readonly mode: LivenessMode;
   readonly tags: Tags;
   /**
-   * `<namespace>/<name>` of the object that holds the name. Absent for a listener, whose annotation names it, and while the holder
-   * is uncertain.
+   * `<namespace>/<name>` of the object that holds the name. Absent for a listener, which has its own annotation, and while the
+   * holder is uncertain.
    */
   readonly holder?: string;
   /** Absent for the cluster itself. */

@@ -1,4 +1,4 @@
-// Tags that users set on the objects in Kubernetes: their syntax (`key=value,…`), the reserved keys, and which tags of an object Isthmus
+// Tags that users set on the objects in Kubernetes: their syntax (`key=value,…`), the reserved keys, and the tags that Isthmus has
 // applied. The object itself records the applied tags, so the record survives a restart, a restore and a move. Pure.
 import { labelKeyProblem, labelValueProblem } from '../../kube/labels/label-syntax.ts';
 import { APPLIED_TAGS } from './object-labels.ts';
@@ -9,7 +9,7 @@ export type Tags = Readonly<Record<string, string>>;
 
 export type ReadTags =
   | { readonly kind: 'tags'; readonly tags: Tags }
-  /** Never empty. Isthmus uses none of the tags then. */
+  /** Never empty. One invalid tag makes Isthmus ignore all of them. */
   | { readonly kind: 'invalid'; readonly problems: readonly string[] };
 
 const NO_TAGS: ReadTags = Object.freeze({ kind: 'tags', tags: Object.freeze({}) });

@@ -1,4 +1,4 @@
-// The names of Services, and the server names derived from one. A cluster's Service has the name of the cluster. An additional listener's
+// The names of Services, and the server names derived from them. A cluster's Service has the name of the cluster. An additional listener's
 // Service has one of two names: `<cluster>-<pool>`, or the same with a hash. name-claims.ts chooses between them together with all other
 // names. Pure.
 import { NAME_HASH_DIGITS, nameHash } from './instance-name.ts';
