@@ -49,7 +49,7 @@ describe('an invalid listener is rejected with the path of the field', () => {
   test.each<[string, object, RegExp]>([
     ['no cluster', { clusterName: undefined }, /^spec.clusterName is ""/],
     ['a cluster without a Service', { clusterName: 'a.b' }, /^spec.clusterName is "a.b"/],
-    ['no port', { port: undefined }, /^spec.port is nothing: expected the port of its Service/],
+    ['no port', { port: undefined }, /^spec.port is missing: expected the port of its Service/],
     ['a port in quotes', { port: '22' }, /^spec.port is "22": expected a whole number/],
     ['6443', { port: 6443 }, /^spec.port is the number 6443: the cluster's own Service uses this port/],
     ['a target port', { targetPort: 70_000 }, /^spec.targetPort is the number 70000/],
@@ -63,7 +63,7 @@ describe('an invalid listener is rejected with the path of the field', () => {
       /^spec.selector.matchExpressions\[0\].operator is "Like"/,
     ],
     [
-      'values where none belong',
+      'values for an operator that takes none',
       { selector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
       /Exists takes no values/,
     ],
@@ -73,7 +73,7 @@ describe('an invalid listener is rejected with the path of the field', () => {
       /spec.rolloutLabels has the key/,
     ],
     [
-      'a selector that the ignored labels empty',
+      'a selector that has only ignored labels',
       { selector: { matchLabels: { generation: 'blue' } } },
       /would match every machine/,
     ],
@@ -108,7 +108,7 @@ describe('the digest of a selector', () => {
   });
 });
 
-test('a changed status is a change, and a write of equal content is not', () => {
+test('a changed status gives another reading, and a write of equal content does not', () => {
   expect(read(listener())).toEqual(read(listener()));
   const withStatus = { ...listener(), status: { ready: 1 } };
   expect(read(listener())).not.toEqual(read(withStatus));

@@ -33,7 +33,7 @@ describe('the object behind a cluster', () => {
     ['a port without a host', { port: 6443 }, null],
     ['a host that would change the URL', { host: 'a/b?c@d', port: 6443 }, null],
     ['a host of another type', { host: 7, port: 6443 }, null],
-  ])('whose endpoint is %s has that endpoint as its direct server', (_title, endpoint, server) => {
+  ])('takes its direct server only from a valid endpoint: %s', (_title, endpoint, server) => {
     expect(clusterObject(object({}, endpoint))?.directServer).toBe(server);
   });
 
@@ -46,7 +46,7 @@ describe('the object behind a cluster', () => {
     expect(tagged(undefined)).toBeUndefined();
   });
 
-  test.each([null, 'text', {}, { metadata: [] }, { apiVersion: 'v1' }])('is none in %j', (value) => {
+  test.each([null, 'text', {}, { metadata: [] }, { apiVersion: 'v1' }])('is null for %j', (value) => {
     expect(clusterObject(value)).toBeNull();
   });
 });

@@ -55,9 +55,9 @@ export interface Unproxied {
   readonly origin: string;
   readonly createdAtMs?: number | null;
   readonly object?: ClusterObject | null;
-  /** As in the facts. Machines can be reachable when the API server is not. */
+  /** As in `ClusterFacts`. Machines can be reachable when the API server is not. */
   readonly clusterNetworkId?: string;
-  /** As in the facts. */
+  /** As in `ClusterFacts`. */
   readonly unusedSpecNetworkId?: string;
   readonly reason: string;
 }

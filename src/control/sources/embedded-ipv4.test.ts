@@ -5,7 +5,7 @@ import { embeddedIpv4s } from './embedded-ipv4.ts';
 
 test.each<[string, string, string[]]>([
   ['the well-known prefix of NAT64', '64:ff9b::a9fe:a9fe', ['169.254.169.254']],
-  ['the same with dots', '64:ff9b::169.254.169.254', ['169.254.169.254']],
+  ['the well-known prefix of NAT64, with dots', '64:ff9b::169.254.169.254', ['169.254.169.254']],
   ['NAT64 for local use', '64:ff9b:1:102:3:405:607:809', ['6.7.8.9']],
   ['6to4', '2002:7f00:1::', ['127.0.0.1']],
   ['6to4 with all groups written', '2002:a00:5:1:2:3:4:5', ['10.0.0.5']],

@@ -1,5 +1,5 @@
-// The IPv4 addresses that an IPv6 address embeds for a translator or a tunnel. A packet to such an address arrives at the IPv4 address,
-// so an address that is rejected as IPv4 must be rejected in this form too. Pure.
+// The IPv4 addresses that an IPv6 address embeds for a translator or a tunnel. A packet to such an address arrives at the IPv4 address.
+// An address that is rejected as IPv4 is therefore rejected in this form too. Pure.
 
 export interface EmbeddedIpv4 {
   /** The name of the form. */
@@ -11,7 +11,7 @@ export interface EmbeddedIpv4 {
 interface Form {
   readonly form: string;
   matches(bytes: Uint8Array): boolean;
-  /** Positions of the four bytes. */
+  /** Positions of the four bytes of the IPv4 address. */
   readonly at: readonly [number, number, number, number];
   /** Teredo inverts the client's address, so that translators do not rewrite it (RFC 4380, 4). */
   readonly inverted?: true;

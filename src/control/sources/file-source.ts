@@ -44,7 +44,7 @@ export class FileSource implements ClusterSource {
   readonly #limits: typeof DEFAULT_LIMITS;
   readonly #files = new Map<string, FileContent>();
   #directoryProblems: readonly Problem[] = [];
-  /** The last listing succeeded, and no file exceeded the limit on files. */
+  /** The last listing succeeded, and did not exceed the limit on the number of files. */
   #listed = false;
   /** A listing succeeded at least once. */
   #wasRead = false;
@@ -150,12 +150,12 @@ export class FileSource implements ClusterSource {
       const names = manifestNames(readdirSync(directory));
       if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
         // After an unmount, the path shows the empty directory below the volume. The clusters still exist.
-        throw new Error('another directory, without manifests, replaced it');
+        throw new Error('another directory without manifests replaced this directory');
       }
       this.#listedIdentity = identity;
       const { read, left } = this.#withinLimit(names);
       if (left.length > 0) {
-        const reason = `not read, like ${left.length - 1} further files: ${names.length} files exceed the limit of ${this.#limits.files}`;
+        const reason = `not read, as are ${left.length - 1} other files: ${names.length} files exceed the limit of ${this.#limits.files}`;
         problems.push({ origin: left[0] ?? directory, reason });
       }
       for (const name of this.#files.keys())

@@ -67,7 +67,7 @@ export class KubeSource implements ClusterSource {
     return [listCheck(RESOURCE, this.#reflector.snapshot())];
   }
 
-  /** Monotonic time; null while the watch works. */
+  /** Since when the readings are stale (monotonic); null while the watch works. */
   get staleSinceMs(): number | null {
     return this.#reflector.snapshot().staleSinceMs;
   }

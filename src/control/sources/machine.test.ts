@@ -49,7 +49,7 @@ describe('addresses', () => {
       /can be dialled.*metadata service/,
     ],
     ['a loopback address and a valid one', internal('127.0.0.1', '10.0.0.12'), ['10.0.0.12'], null],
-    ['a name', internal('w-1.internal'), [], /no IP address/],
+    ['a name', internal('w-1.internal'), [], /not an IP address/],
     ['addresses that are not a list', { addresses: 'here' }, [], /no InternalIP/],
     ['IPv6 alone', internal('fd00::5'), ['fd00::5'], null],
   ])('%s', (_title, status, addresses, problem) => {

@@ -78,7 +78,7 @@ function readAddresses(
     if (verdict.kind === 'private' || verdict.kind === 'public') found.add(verdict.address);
     else
       refused.push(
-        `${shownValue(each.address)}: ${verdict.kind === 'refused' ? verdict.reason : 'no IP address'}`,
+        `${shownValue(each.address)}: ${verdict.kind === 'refused' ? verdict.reason : 'not an IP address'}`,
       );
     if (found.size >= MAX_ADDRESSES) break;
   }

@@ -30,7 +30,8 @@ export function manifestFields(object: unknown): ManifestFields {
   const problems: string[] = [];
 
   const refuse = (path: FieldPath, value: unknown, wanted: string) => {
-    const problem = `${typeof path === 'string' ? path : path.join('.')} is ${shownValue(value)}: ${wanted}`;
+    const shown = value === undefined || value === null ? 'missing' : shownValue(value);
+    const problem = `${typeof path === 'string' ? path : path.join('.')} is ${shown}: ${wanted}`;
     // A broken parent is reported once, not once per field below it.
     if (!problems.includes(problem)) problems.push(problem);
   };

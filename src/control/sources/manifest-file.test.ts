@@ -10,7 +10,7 @@ const object = (name: string) => ({
 });
 
 describe('the text of a manifest file', () => {
-  test('with one document names it by the file alone', async () => {
+  test('with one document has the file name as origin', async () => {
     expect(await manifestFile('a.yaml', cluster('a'))).toEqual({
       clusters: [{ origin: 'a.yaml', object: object('a') }],
       listeners: [],
@@ -164,7 +164,7 @@ describe('the text of a manifest file', () => {
     expect(errors.length + skipped.length).toBeGreaterThan(0);
   });
 
-  test.each(['a.yaml', 'a.json'])('that is empty (%s) holds nothing, and that is no error', async (name) => {
+  test.each(['a.yaml', 'a.json'])('that is empty (%s) has no objects and no error', async (name) => {
     expect(await manifestFile(name, '\n \n')).toEqual({
       ...{ clusters: [], listeners: [], machines: [] },
       ...{ errors: [], skipped: [] },

@@ -1,6 +1,6 @@
 // Reads one manifest file from disk and detects whether it changed. Every failure is a value. It never blocks on a special file and
-// never reads more than the size limit. It uses synchronous calls: on the control thread, the six thread-pool round trips for a small
-// file cost more than all other work on it.
+// never reads more than the size limit. It uses synchronous calls: for a small file, the six round trips to the thread pool cost more
+// than all other work.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Problem } from '../objects/problem.ts';

@@ -8,7 +8,7 @@ const LB_NETWORK = 'c4f0a1d2-7b36-4e58-9f10-2a6b8c0d4e5f';
 interface Manifest {
   apiVersion: string;
   kind: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests put anything anywhere, that is their point
+  // biome-ignore lint/suspicious/noExplicitAny: tests put values of any type into any field
   [part: string]: any;
 }
 
@@ -102,12 +102,15 @@ describe('each API version', () => {
     expect(read(manifest('v1alpha7', spec, status)).kind).toBe('pending');
   });
 
-  test.each(['v1alpha7', 'v1beta1'])('%s keeps it in status.apiServerLoadBalancer', (version) => {
-    const spec = { disableAPIServerFloatingIP: true };
-    const status = { network: { id: NETWORK }, apiServerLoadBalancer: { internalIP: '10.0.0.193' } };
-    expect(read(manifest(version, spec, status))).toEqual(proxied({}));
-    expect(read(manifest('v1alpha6', spec, status)).kind).toBe('pending');
-  });
+  test.each(['v1alpha7', 'v1beta1'])(
+    '%s keeps the load balancer in status.apiServerLoadBalancer',
+    (version) => {
+      const spec = { disableAPIServerFloatingIP: true };
+      const status = { network: { id: NETWORK }, apiServerLoadBalancer: { internalIP: '10.0.0.193' } };
+      expect(read(manifest(version, spec, status))).toEqual(proxied({}));
+      expect(read(manifest('v1alpha6', spec, status)).kind).toBe('pending');
+    },
+  );
 
   test('v1beta2 inverts the flag and moves the other fields', () => {
     const status = { network: { id: NETWORK }, apiServerManagedLoadBalancer: { internalIP: '10.0.0.193' } };
@@ -125,7 +128,7 @@ describe('each API version', () => {
   });
 
   test.each(['v1alpha5', 'v1', 'v2', '', '__proto__'])(
-    '%j is not known, and the reason lists those that are',
+    '%j is an unknown version, and the reason lists the known ones',
     (version) => {
       expect(read(manifest(version, {}))).toEqual({
         kind: 'invalid',
@@ -138,7 +141,7 @@ describe('each API version', () => {
 
 describe('which clusters are proxied', () => {
   test.each([undefined, null, false])(
-    'not one whose disableAPIServerFloatingIP is %j, unless all are',
+    'a cluster whose disableAPIServerFloatingIP is %j is proxied only with --proxy-always',
     (flag) => {
       const object = v1beta1();
       object.spec.disableAPIServerFloatingIP = flag;
@@ -237,7 +240,7 @@ describe('networks', () => {
   });
 
   test.each([['mgmt'], [7], [null], [{ filter: { name: 'x' } }]])(
-    'an id %j in spec, which is not read, makes nothing invalid',
+    'an unused network id %j in spec does not make the cluster invalid',
     (id) => {
       expect(read(inSpec(v1beta1(), id))).toEqual(proxied({}));
     },
@@ -361,7 +364,7 @@ describe('an invalid field', () => {
       'status.apiServerLoadBalancer.internalIP is the number 10: expected text',
     ],
     [
-      'an address that is none',
+      'an address that is not an IP address',
       (o) => (o.status.apiServerLoadBalancer.internalIP = 'lb.local'),
       'status.apiServerLoadBalancer.internalIP is "lb.local": expected an IP address',
     ],
@@ -389,7 +392,7 @@ describe('an invalid field', () => {
       (o) => (o.spec.controlPlaneEndpoint = 'x'),
       'spec.controlPlaneEndpoint is "x": expected an object',
     ],
-    ['no label', (o) => (o.metadata.labels = undefined), `${label} is nothing: Cluster API sets this label`],
+    ['no label', (o) => (o.metadata.labels = undefined), `${label} is missing: Cluster API sets this label`],
     [
       'a name with a dot',
       (o) => (o.metadata.labels[label.slice(16)] = 'a.b'),
@@ -418,7 +421,7 @@ describe('an invalid field', () => {
     [
       'no object name',
       (o) => (o.metadata.name = null),
-      'metadata.name is nothing: expected the name of a Kubernetes object',
+      'metadata.name is missing: expected the name of a Kubernetes object',
     ],
     [
       'a line break in a value',

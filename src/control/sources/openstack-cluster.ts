@@ -21,8 +21,8 @@ const DEFAULT_PORT = 6443;
 const CAPO = 'cluster-api-provider-openstack';
 
 /**
- * An object with `metadata.deletionTimestamp` is read like any other: Cluster API drains and deletes machines through the
- * API server, so the API server must stay reachable until the object is gone.
+ * An object with `metadata.deletionTimestamp` is read like any other: Cluster API drains and deletes machines through
+ * the API server. The API server must stay reachable until the object is gone.
  */
 export function readOpenStackCluster(
   object: unknown,

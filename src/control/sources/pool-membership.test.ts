@@ -29,7 +29,7 @@ describe('a blue-green rollout with the pools redis and redis-preview', () => {
     { app: 'redis', [HASH]: '646998df5c' },
   ];
 
-  test('before the promotion green is ignored by active and a member of preview', () => {
+  test('before the promotion, green is Ignored in redis and a member of redis-preview', () => {
     expect([pool('778dbdddff')(blue), pool('778dbdddff')(green)]).toEqual(['member', 'ignored']);
     expect([pool('646998df5c')(blue), pool('646998df5c')(green)]).toEqual(['ignored', 'member']);
   });
@@ -49,22 +49,32 @@ describe('a pool', () => {
   test.each<[string, Partial<PoolFields>, Record<string, string>, PoolMembership]>([
     ['without a selector has the control plane', {}, { 'cluster.x-k8s.io/control-plane': '' }, 'member'],
     ['without a selector has no worker', {}, { role: 'worker' }, 'none'],
-    ['with an empty one as well', { selector: {} }, { 'cluster.x-k8s.io/control-plane': '' }, 'member'],
     [
-      'of the control plane can be rolled out too',
+      'with an empty selector has the control plane',
+      { selector: {} },
+      { 'cluster.x-k8s.io/control-plane': '' },
+      'member',
+    ],
+    [
+      'of the control plane can have rollout labels',
       { rolloutLabels: { [HASH]: '2' } },
       { 'cluster.x-k8s.io/control-plane': '', [HASH]: '1' },
       'ignored',
     ],
-    ['by its selector', { selector: { matchLabels: { a: 'b' } } }, { a: 'b' }, 'member'],
     [
-      'ignores what lacks an ignored label of its selector',
+      'has the machines that its selector matches',
+      { selector: { matchLabels: { a: 'b' } } },
+      { a: 'b' },
+      'member',
+    ],
+    [
+      'ignores a machine that lacks an ignored label of its selector',
       { selector: { matchLabels: { a: 'b', [HASH]: '1' } } },
       { a: 'b' },
       'ignored',
     ],
     [
-      'does so by expressions too',
+      'ignores a machine that does not meet an ignored expression',
       {
         selector: {
           matchLabels: { a: 'b' },

@@ -134,7 +134,7 @@ export class PublicationSource {
     ];
   }
 
-  /** Monotonic; null while all watches work. */
+  /** Since when a watch has been broken (monotonic); null while all watches work. */
   staleSinceMs(): number | null {
     const since = this.#reflectors().flatMap((reflector) => reflector.snapshot().staleSinceMs ?? []);
     return since.length === 0 ? null : Math.min(...since);

@@ -34,7 +34,7 @@ describe('a pending write', () => {
   test('is dropped after a later write of another writer', () => {
     written.record('a', item('2'), '1');
     expect(written.over(shown('3')).get('a')).toEqual(item('3'));
-    // Even when the watch goes back: from now on it decides.
+    // From now on the watch decides, even if it shows an older version again.
     expect(written.over(shown('1')).get('a')).toEqual(item('1'));
   });
 
@@ -49,7 +49,7 @@ describe('a pending write', () => {
     expect(written.over(shown()).has('a')).toBe(false);
   });
 
-  test('of ours replaces the earlier one, while the watch shows none of them or one after the other', () => {
+  test('replaces our earlier write, also while the watch shows the object before or between them', () => {
     written.record('a', item('2'), '1');
     written.record('a', item('3'), '2');
     expect(written.over(shown('1')).get('a')).toEqual(item('3'));

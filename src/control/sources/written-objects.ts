@@ -60,8 +60,8 @@ export class WrittenObjects<T> {
   }
 
   /**
-   * True if the watch shows our write or a later one. Also true if the watch has passed the version of our write and still shows the state
-   * before it: another writer has then deleted the object that we created. A deletion of ours has no known version, so only a later list
+   * True if the watch shows our write or a later one. Also true if the watch has passed the version of our write, but still shows the
+   * state before it. Then another writer has deleted the object that we created. A deletion of ours has no known version, so only a later list
    * proves that the watch has passed it.
    */
   #isDelivered({ object, older, listsBegun }: Written<T>, shown: T | undefined): boolean {

@@ -415,7 +415,7 @@ describe('the directory itself', () => {
     renameSync(join(parent, 'empty'), directory);
     await eventually(() =>
       expect(source.snapshot().problems[0]?.reason).toMatch(
-        /another directory, without manifests, replaced it/,
+        /another directory without manifests replaced this directory/,
       ),
     );
     expect(keys(source)).toEqual(['a']);
