@@ -1,5 +1,5 @@
-// Whether clients reach this instance at an address. Some addresses cannot be advertised: the API server would reject the slice, or no
-// client could reach them. And this instance may not listen there: `--listen` may name a single other address. Pure.
+// Whether clients reach this instance at an address. They do not if the API server would reject the address in a slice, if no client
+// can reach the address, or if `--listen` names another address. Pure.
 import { type BlockList, isIP, isIPv4, SocketAddress } from 'node:net';
 import { addressRanges } from '../sources/api-server-address.ts';
 
@@ -21,7 +21,7 @@ const REFUSED: readonly { readonly what: string; readonly list: BlockList }[] = 
 /** Why clients cannot use this address; null if they can. */
 export function addressRefusal(text: string): string | null {
   const version = isIP(text);
-  if (version === 0 || text.includes('%')) return 'no IP address';
+  if (version === 0 || text.includes('%')) return 'not an IP address';
   const family = version === 4 ? 'ipv4' : 'ipv6';
   // A BlockList treats `::ffff:10.0.0.1` as the embedded IPv4 address, so this form is rejected before the lists are checked.
   const { address } = new SocketAddress({ address: text, family });

@@ -20,7 +20,7 @@ describe('the advertised address', () => {
     ['is the configured one', '192.0.2.1', '192.0.2.2', '192.0.2.4', '192.0.2.1', '--advertise-address'],
     ["is the pod's, if none is configured", null, '192.0.2.2', '192.0.2.4', '192.0.2.2', 'POD_IP'],
     [
-      'is the only one that the listener accepts at, where there is no pod',
+      'is the single address of the listener, if there is no pod',
       null,
       null,
       '192.0.2.4',
@@ -28,7 +28,7 @@ describe('the advertised address', () => {
       '--listen or PROXY_BIND',
     ],
     [
-      'is that of the default route else',
+      'is the address of the default route otherwise',
       null,
       null,
       undefined,
@@ -37,7 +37,7 @@ describe('the advertised address', () => {
     ],
     ...['0.0.0.0', '::', '127.0.0.1', '::1', '169.254.0.1', 'fe80::1', '::ffff:192.0.2.4'].map(
       (listenHost): Row => [
-        `is that of the default route if the listener has ${listenHost}, which no slice may carry`,
+        `is the address of the default route if the listener has ${listenHost}, which no slice can contain`,
         null,
         null,
         listenHost,
@@ -96,9 +96,9 @@ describe('an address that cannot be advertised is rejected without a replacement
     ['::10.0.0.1', 'a reserved or broadcast address'],
     ['::ffff:192.0.2.1', 'an IPv4 address written as IPv6'],
     ['::ffff:127.0.0.1', 'an IPv4 address written as IPv6'],
-    ['fe80::1%eth0', 'no IP address'],
-    ['net-1', 'no IP address'],
-    ['', 'no IP address'],
+    ['fe80::1%eth0', 'not an IP address'],
+    ['net-1', 'not an IP address'],
+    ['', 'not an IP address'],
   ])('%s', (text, reason) => {
     expect(withFlag(text)).toEqual({
       kind: 'none',
@@ -112,7 +112,7 @@ describe('an address that cannot be advertised is rejected without a replacement
     });
   });
 
-  test('but private, shared and public addresses are accepted', () => {
+  test('accepts private, shared and public addresses instead', () => {
     for (const text of [
       '10.0.0.1',
       '100.64.0.1',
@@ -125,7 +125,7 @@ describe('an address that cannot be advertised is rejected without a replacement
       expect(withFlag(text)).toMatchObject({ kind: 'address', address: text });
   });
 
-  test('and no text makes the function throw', () => {
+  test('for any text, without throwing', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6()), (text) => {
         expect(['address', 'none']).toContain(withFlag(text).kind);

@@ -17,7 +17,7 @@ br0	000200C0	00000000	0001	0	0	0	00FFFFFF	0	0	0
 br1	006433C6	00000000	0001	0	0	0	00FFFFFF	0	0	0                                                                                
 br0	007100CB	020200C0	0003	0	0	0	00FFFFFF	0	0	0                                                                                
 `;
-// In the same one: ip -6 route add default via 2001:db8::1 dev br0 metric 1024; … via fd00::1 dev br1 metric 512; … unreachable
+// In the same namespace: ip -6 route add default via 2001:db8::1 dev br0 metric 1024; … via fd00::1 dev br1 metric 512; … unreachable
 const IPV6_ROUTE = `20010db8000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001      br0
 fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000002 00000000 00000001      br0
 00000000000000000000000000000000 00 00000000000000000000000000000000 00 20010db8000000000000000000000001 00000400 00000001 00000000 00000003      br0
@@ -86,13 +86,13 @@ describe('the address of the default route', () => {
   const on = (...cidrs: string[]): Interfaces => ({ eth0: cidrs.map((cidr) => info(cidr)) });
 
   test.each<[title: string, interfaces: Interfaces, address: string]>([
-    ['is that of its interface', on('192.0.2.7/24'), '192.0.2.7'],
+    ['is an address of its interface', on('192.0.2.7/24'), '192.0.2.7'],
     ['is the first that was assigned', on('192.0.2.7/24', '192.0.2.6/24'), '192.0.2.7'],
     ['is not a virtual one that may move to another host', on('192.0.2.9/32', '192.0.2.7/24'), '192.0.2.7'],
     ['is a /32 if there is no other', on('192.0.2.9/32'), '192.0.2.9'],
     ['is IPv4 before IPv6', on('2001:db8::7/64', '192.0.2.7/24'), '192.0.2.7'],
     ['is IPv6 if there is no IPv4 address', on('2001:db8::7/64'), '2001:db8::7'],
-    ['is global before one that is private to the site', on('fd00::7/64', '2001:db8::7/64'), '2001:db8::7'],
+    ['is global rather than private to the site', on('fd00::7/64', '2001:db8::7/64'), '2001:db8::7'],
     ['is private to the site if there is no other', on('fe80::7/64', 'fd00::7/64'), 'fd00::7'],
     [
       'is the lower of two IPv6 addresses, in any order',
@@ -108,7 +108,7 @@ describe('the address of the default route', () => {
     });
   });
 
-  test('is that of the next route if the interface of the best one has no address', () => {
+  test('comes from the next route if the interface of the best route has no address', () => {
     const interfaces = { br1: [info('fe80::1/64')], br0: [info('192.0.2.7/24')] };
     expect(defaultRouteAddress(ipv4DefaultRoutes(ROUTE), [], interfaces)).toEqual({
       kind: 'address',

@@ -152,7 +152,7 @@ describe('the Lease of an instance', () => {
     expect(events).toContain('net-1/a changed');
   });
 
-  test('is asked for its holder once, and then at the regular pace while the API fails', async () => {
+  test('is read for its holder once, and then at the regular pace while the API fails', async () => {
     const old = leaseOf('net-1/a');
     old.start();
     await pass(0);
@@ -361,7 +361,7 @@ describe('the Lease of an instance', () => {
       expect((store.lease as LeaseObject | null)?.spec?.holderIdentity).toBe('net-1/a');
     });
 
-    test('is created by that process 20 s later if its holder does not', async () => {
+    test('is created by that process 20 s later if its holder does not create it', async () => {
       const { holder, newcomer } = await waiting();
       await holder.stop({ release: false });
       const attempts = async (count: number) => {
@@ -373,7 +373,7 @@ describe('the Lease of an instance', () => {
       expect(newcomer.state().held).toBe(true);
     });
 
-    test('is created by that process at once if it may replace the holder meanwhile', async () => {
+    test('is created by that process at once if a claim to replace the holder arrives meanwhile', async () => {
       const { holder, newcomer } = await waiting();
       await holder.stop({ release: false });
       claims = 'daemonset';
@@ -390,7 +390,7 @@ describe('the Lease of an instance', () => {
       return lease;
     };
 
-    test('no if it was never asked for, was deleted, or has another holder', async () => {
+    test('no, if it was never requested, was deleted, or has another holder', async () => {
       expect(await leaseOf('net-1/a').stop({ release: true })).toBe(true);
       expect(await (await ending()).stop({ release: true })).toBe(true);
       const gone = await ending();
@@ -403,7 +403,7 @@ describe('the Lease of an instance', () => {
       expect(await lost.stop({ release: true })).toBe(true);
     });
 
-    test('no if another process created it first', async () => {
+    test('no, if another process created it first', async () => {
       const late = leaseOf('net-1/a');
       const first = store.request.bind(store);
       store.request = async <T>(request: Parameters<Requester['request']>[0]): Promise<T> => {
@@ -416,7 +416,7 @@ describe('the Lease of an instance', () => {
       expect(await late.stop({ release: true })).toBe(true);
     });
 
-    test('yes if it could not be deleted, or the answer to its creation is missing', async () => {
+    test('yes, if it could not be deleted, or the answer to its creation is missing', async () => {
       const kept = await ending();
       store.broken = 'unreachable';
       expect(await kept.stop({ release: true })).toBe(false);

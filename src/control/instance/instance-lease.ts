@@ -35,7 +35,7 @@ export interface InstanceLeaseOptions {
   readonly wallNow: () => number;
   /** The Lease was acquired, lost, or renewed after it had expired. */
   readonly onChange: () => void;
-  /** The Lease was taken from another process; `reason` is null if it had run out. */
+  /** The Lease was taken from another process; `reason` is null if the Lease had expired. */
   readonly onTaken: (from: LeaseHolder, reason: ClaimReason | null) => void;
   /** null: renewal works again. */
   readonly onProblem: (error: KubeError | NameTakenError | null) => void;
@@ -57,7 +57,7 @@ const DURATION_MS = LEASE_SECONDS * 1000;
 const RENEW_MS = 10_000;
 const RETRY_MS = 2000;
 const REQUEST_MS = 8000;
-/** How long the shutdown waits for the deletion. Without it, the Lease expires by itself. */
+/** How long the shutdown waits for the deletion. If the deletion fails, the Lease expires. */
 const RELEASE_MS = 2000;
 
 export class InstanceLease {
@@ -72,7 +72,7 @@ export class InstanceLease {
   #held = false;
   /** The watch showed another holder. */
   #contested = false;
-  /** `confirmHolder` started a renewal, whose answer shows the holder. If it fails, the next regular renewal shows it. */
+  /** `confirmHolder` started a renewal, whose answer shows the holder. If this fails, the next renewal shows the holder. */
   #confirming = false;
   #lostTo: string | null = null;
   #refused: string | null = null;
@@ -100,7 +100,7 @@ export class InstanceLease {
   }
 
   /**
-   * Takes in the Lease as the watch shows it. A successor process can take the Lease over between two of our renewals. If the watch
+   * Records the Lease as the watch shows it. A successor process can take the Lease over between two of our renewals. If the watch
    * shows another holder, this process does not count as the holder until a request confirms it (`confirmHolder`). Otherwise both
    * processes would write the same objects until the next renewal. Starts no request.
    */
@@ -254,7 +254,7 @@ export class InstanceLease {
     }
   }
 
-  /** As `#reason`, for a Lease that was deleted: its holder may be alive, and create it again. */
+  /** As `#reason`, for a Lease that was deleted: its holder may be alive and create the Lease again. */
   async #reasonToCreate(): Promise<ClaimReason | null | 'none'> {
     if (this.#rivalLease === null || this.#rival.mayCreate(this.#options.now())) return null;
     return (await this.#options.claim.reason(this.#rivalLease)) ?? 'none';
@@ -355,7 +355,7 @@ export class InstanceLease {
 export function leaseProblems(failure: string | null, takenForDead: boolean): readonly Problem[] {
   if (!takenForDead) return failure === null ? [] : [{ origin: 'lease', reason: failure }];
   const reason =
-    `${failure ?? 'it was not renewed'}; the other instances renew theirs and consider this instance dead, so it ` +
+    `${failure ?? 'our Lease was not renewed'}; the other instances renew theirs and consider this instance dead, so it ` +
     'publishes nothing new until a renewal succeeds: allow it to patch its Lease (RBAC, admission webhooks)';
   return [{ origin: 'lease', reason }];
 }

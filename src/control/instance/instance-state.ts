@@ -39,7 +39,7 @@ export interface Peers {
   /** Live instances by their Leases, including this one. */
   readonly live: ReadonlySet<string>;
   /**
-   * Dead instances whose slices this instance may delete now: it has read their Leases live, and instances of a lower rank had time to act.
+   * Dead instances whose slices this instance may delete now. It has read their Leases live, and lower ranks had time to act.
    */
   readonly collect: ReadonlySet<string>;
   /** The Leases of these instances, deleted after their slices. */
@@ -51,6 +51,6 @@ export interface Peers {
   /** At least one other instance renews its Lease, whether or not this one can. */
   readonly anyRenews: boolean;
   readonly mode: LivenessMode;
-  /** Names of slices of magnum-cluster-api-proxy whose time stamp no longer changes. */
+  /** Names of slices of magnum-cluster-api-proxy whose timestamp no longer changes. */
   readonly expiredUpstream: ReadonlySet<string>;
 }

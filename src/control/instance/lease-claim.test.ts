@@ -41,7 +41,12 @@ test.each<
   ['a process without any proof', {}, lease(), null],
   ['the successor of the holder', { predecessor: { processId: 'aa' } }, lease(), 'handed-over'],
   ['the successor of an older release', { predecessor: { processId: null } }, lease(), 'handed-over'],
-  ['the successor of a process that waited itself', { predecessor: { processId: 'cc' } }, lease(), null],
+  [
+    'the successor of a process that itself waited for the Lease',
+    { predecessor: { processId: 'cc' } },
+    lease(),
+    null,
+  ],
   ['a process whose holder is dead', { markOf: async () => 'dead' }, lease(), 'dead'],
   ['a process whose holder lives', { markOf: async () => 'alive' }, lease(), null],
   [
@@ -59,7 +64,7 @@ test.each<
   ['a Pod beside a systemd service', { daemonSet: POD }, lease(), null],
   ['a Pod on another host', { daemonSet: POD }, lease({ ...ELSEWHERE, daemonSet: 'ns/isthmus:6' }), null],
   [
-    'a newer Pod that serves less',
+    'a newer Pod that serves fewer clusters',
     { daemonSet: POD, servesAll: () => false },
     lease({ daemonSet: 'ns/isthmus:6' }),
     null,
@@ -81,7 +86,7 @@ test('a Pod does not replace the holder of a Lease that records no process', asy
   expect(await new LeaseClaim(options({ daemonSet: POD })).reason(object)).toBeNull();
 });
 
-test('--take-over counts once', async () => {
+test('--take-over permits only one takeover', async () => {
   const claim = new LeaseClaim(options({ takeOver: true }));
   claim.taken('');
   expect(await claim.reason(lease())).toBeNull();

@@ -26,7 +26,7 @@ export interface DaemonSetPod {
 export interface ClaimSettings {
   /** The random part of the holder's name. */
   readonly processId: string;
-  /** The process that handed its sockets over; null: none did. `processId` is null for a release that does not tell it. */
+  /** The process that handed its sockets over; null: none did. `processId` is null for a release that does not send it. */
   readonly predecessor: { readonly processId: string | null } | null;
   readonly takeOver: boolean;
   readonly daemonSet: DaemonSetPod | null;

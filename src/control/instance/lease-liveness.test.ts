@@ -309,19 +309,22 @@ describe('when more than half of the others, and at least three, expire together
   });
 
   test.each([
-    ['half is not more than half', 3, 3],
-    ['two are not three', 2, 0],
-  ])('%s: the objects of each are deleted separately', (_title, deadCount, livingCount) => {
-    const { tracker, own, pass, confirmAll } = setup();
-    const gone = dead.slice(0, deadCount);
-    const living = (time: string) => Array.from({ length: livingCount }, (_, i) => lease(`z${i}`, time));
-    tracker.observe([...gone, ...living('t0')]);
-    pass(20);
-    tracker.observe([...gone, ...living('t1')]);
-    pass(10);
-    confirmAll(gone);
-    expect(tracker.verdict(own()).collect).toEqual(gone.map(({ instance }) => instance));
-  });
+    ['exactly half of the others', 3, 3],
+    ['all others, which are only two', 2, 0],
+  ])(
+    'the rule does not cover %s: the objects of each are deleted separately',
+    (_title, deadCount, livingCount) => {
+      const { tracker, own, pass, confirmAll } = setup();
+      const gone = dead.slice(0, deadCount);
+      const living = (time: string) => Array.from({ length: livingCount }, (_, i) => lease(`z${i}`, time));
+      tracker.observe([...gone, ...living('t0')]);
+      pass(20);
+      tracker.observe([...gone, ...living('t1')]);
+      pass(10);
+      confirmAll(gone);
+      expect(tracker.verdict(own()).collect).toEqual(gone.map(({ instance }) => instance));
+    },
+  );
 });
 
 test('the objects of an instance stay while it renews in time, and are deleted after it has stopped', () => {

@@ -1,6 +1,6 @@
 // Decides from the Leases which instances are alive. An instance is alive if its Lease *changed* recently, by the local monotonic
-// clock. Other clocks, and the times in a Lease, do not count. It remembers earlier Leases, but sends no request: it returns the
-// names of the Leases that its caller must read.
+// clock. Other clocks, and the times in a Lease, do not count. The tracker keeps earlier Leases, but sends no request: it returns
+// the names of the Leases that its caller must read.
 import type { V1Lease } from '@kubernetes/client-node';
 import { leaseName } from '../objects/instance-name.ts';
 import { INSTANCE_LABEL } from '../objects/object-labels.ts';
@@ -64,7 +64,7 @@ export class LivenessTracker {
   }
 
   /**
-   * Takes in all existing Leases, and all instances that slices name. If the Lease of an instance was deleted, the instance has
+   * Records all existing Leases, and all instances that slices name. If the Lease of an instance was deleted, the instance has
    * one Lease duration to create it again.
    */
   observe(leases: readonly SeenLease[], sliceInstances: Iterable<string> = []): void {
@@ -86,7 +86,7 @@ export class LivenessTracker {
     this.#entries = entries;
   }
 
-  /** Takes in the result of a live read that `verdict` asked for: the current Lease, or null if it does not exist. */
+  /** Records the result of a live read that `verdict` asked for: the current Lease, or null if it does not exist. */
   confirmed(name: string, lease: SeenLease | null): void {
     const now = this.#now();
     const lasts = this.#reads !== null && now - this.#reads.lastMs <= RENEWAL_GAP_MS;

@@ -64,7 +64,7 @@ describe('the Lease of our name', () => {
     expect(rival.verdict(last, own, 40_001).kind).toBe('none');
   });
 
-  test('cannot make its holder immortal', () => {
+  test('has no live holder after five minutes without a renewal, even with a longer duration', () => {
     const rival = new LeaseRival();
     const endless = lease({ durationSeconds: 2_000_000_000 });
     for (let now = 0; now <= 300_000; now += 10_000)
@@ -92,7 +92,7 @@ describe('the Lease of our name', () => {
       expect(renewedBy([0]).mayCreate(2000)).toBe(true);
     });
 
-    test('is left to a live holder until it had the time for a renewal', () => {
+    test('is left to a live holder until the holder has had time for a renewal', () => {
       const rival = renewedBy([0, 10]);
       for (const now of [12_000, 22_000, 32_000]) expect(rival.mayCreate(now)).toBe(false);
       expect(rival.mayCreate(32_001)).toBe(true);
@@ -104,7 +104,7 @@ describe('the Lease of our name', () => {
       expect(rival.mayCreate(80_001)).toBe(true);
     });
 
-    test('and created again by its holder is as before', () => {
+    test('and that its holder created again is left to the holder as before', () => {
       const rival = renewedBy([0, 10]);
       expect(rival.mayCreate(12_000)).toBe(false);
       const again = lease({ renewedAtMs: WALL + 20_000 });
@@ -112,7 +112,7 @@ describe('the Lease of our name', () => {
       for (const now of [22_000, 42_000]) expect(rival.mayCreate(now)).toBe(false);
     });
 
-    test('after this process took it may be created at once', () => {
+    test('may be created at once if this process had taken it', () => {
       const rival = renewedBy([0, 10]);
       rival.forget();
       expect(rival.mayCreate(12_000)).toBe(true);

@@ -1,5 +1,5 @@
 // Whether the process that holds the Lease of our name is alive: only a *change* of the Lease proves it. A process that may not take the
-// Lease from a live holder waits here until the Lease runs out, or until it is certain that the holder stays. Starts no requests.
+// Lease from a live holder waits until the Lease expires, or until the holder is certain to stay. Starts no requests.
 
 import { HOST_ANNOTATION, PROCESS_ANNOTATION } from '../objects/object-labels.ts';
 import { LEASE_SECONDS, type LeaseObject } from '../objects/published-objects.ts';
@@ -70,8 +70,8 @@ export class LeaseRival {
   }
 
   /**
-   * The Lease does not exist. False while its live holder may still create it again with its next renewal: another client deleted the
-   * Lease, and the holder must not lose it. A holder that ended deleted the Lease itself, and this wait is the price.
+   * For a Lease that does not exist. False while a live holder may still create it again with its next renewal: another client may have
+   * deleted it, and the holder must keep it. The price: this also waits after a holder that ended and deleted the Lease itself.
    */
   mayCreate(now: number): boolean {
     if (this.#since === null || this.#since.renewedAfterMs === null) return true;
@@ -87,7 +87,7 @@ export class LeaseRival {
     this.#missingSinceMs = null;
   }
 
-  /** Two distant looks do not show that the holder was silent in between: while the API is unreachable, no process can renew. */
+  /** Two reads far apart do not show that the holder was silent in between: while the API is unreachable, no process can renew. */
   #isAfterGap(now: number): boolean {
     const isGap = now - this.#lookedAtMs > RENEWS_WITHIN_MS;
     this.#lookedAtMs = now;

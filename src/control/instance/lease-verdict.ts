@@ -1,5 +1,5 @@
-// Decides for each expired instance whether this instance may delete its objects now, which Leases must be read live first,
-// and how long to wait. Pure: `LivenessTracker` supplies the facts.
+// Decides for each expired instance whether this instance may delete its objects now. Also decides which Leases must be read
+// live first, and how long to wait. Pure: `LivenessTracker` supplies the facts.
 import { DEAD_INSTANCE, turnAtMs } from './turn-order.ts';
 
 /** This instance's own renewals, by the clock of `LivenessTracker`. */
@@ -41,7 +41,7 @@ export interface VerdictFacts {
 }
 
 /**
- * If most peers expire together, the fault is probably local. Before any deletion, own renewals and live reads must succeed for this long.
+ * If most peers expire together, the fault is probably local. Before any deletion, our renewals and live reads must succeed for this long.
  */
 const PROOF_MS = 60_000;
 /** Renewals happen every 10 s, and one may be late. */
@@ -74,7 +74,7 @@ function massVerdict(facts: VerdictFacts, trustedAtMs: number): LeaseVerdict {
   const { nowMs, expired, peers } = facts;
   const reason =
     `${expired.length} of ${counted(peers)} stopped renewing together: the fault may be local, so their ` +
-    'objects stay until own renewals and live reads have succeeded for a minute';
+    'objects stay until our renewals and live reads have succeeded for a minute';
   const untilMs = Math.min(trustedAtMs, nowMs + CONFIRMATION_MS);
   return { collect: [], confirm: unconfirmed(expired, nowMs), waiting: { reason, untilMs } };
 }

@@ -1,5 +1,5 @@
-// Proves to other processes of this host that this process is alive, or that it has ended: a unix socket on which it listens, in a
-// directory that only its user can write. The kernel closes the socket with the process, also after SIGKILL. A paused process still
+// Proves to other processes of this host that this process is alive, or that it has ended. The mark is a unix socket on which it
+// listens, in a directory that only its user can write. The kernel closes the socket with the process, also after SIGKILL. A paused process still
 // counts as alive, and so does one in another network namespace.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ export interface LivenessMarkOptions {
 export type MarkState = 'alive' | 'dead' | 'unknown';
 
 const CONNECT_MS = 1000;
-/** A mark has its temporary name for less than a millisecond. A clock that jumps meanwhile costs that process its mark, and no more. */
+/** A mark has its temporary name for less than a millisecond. If the clock jumps in this time, the process only loses its mark. */
 const LEFTOVER_MS = 60_000;
 
 export class LivenessMark {
@@ -58,7 +58,7 @@ export class LivenessMark {
     for (const name of namesIn(this.#directory)) {
       if (!name.startsWith(prefix) || name === own) continue;
       const path = join(this.#directory, name);
-      // A process that binds its temporary name just now does not listen yet. One that ended between bind and rename left it behind.
+      // A temporary name belongs to a process that does not listen yet, or was left by one that ended between bind and rename.
       if (name.endsWith('~') && !isLeftover(path)) continue;
       if ((await stateAt(path)) === 'dead') rmSync(path, { force: true });
     }

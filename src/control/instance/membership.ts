@@ -73,7 +73,7 @@ export interface MembershipStatus {
   readonly lease: 'not-yet' | 'held' | 'lost';
   readonly peers: Peers | null;
   readonly participation: Participation | null;
-  /** Monotonic; null while the watch of Leases works. */
+  /** Since when the watch of Leases has been broken (monotonic); null while it works. */
   readonly staleSinceMs: number | null;
 }
 
@@ -157,7 +157,7 @@ export class Membership {
     try {
       await this.#mark?.open();
     } catch (error) {
-      this.#markProblem = `${(error as Error).message}: after a crash, the next process waits until the Lease has run out`;
+      this.#markProblem = `${(error as Error).message}: after a crash, the next process waits until the Lease has expired`;
     }
     this.#lease.start();
   }
@@ -234,8 +234,8 @@ export class Membership {
   }
 
   /**
-   * After a drain the Lease is deleted, so the peers need not wait for its expiry. If that fails, the mark stays as the proof that this
-   * process has ended, so that the next process of this host need not wait either.
+   * After a drain the Lease is deleted, so the peers need not wait for its expiry. If that fails, the mark stays. It proves
+   * that this process has ended, so the next process of this host need not wait either.
    */
   async stop(): Promise<void> {
     this.#peers.stop();

@@ -3,7 +3,7 @@ import { parseNodeSelector } from '../../kube/labels/node-selector.ts';
 import { type NodeSighting, participation, type UnknownNode } from './node-participation.ts';
 
 const parsed = parseNodeSelector([{ key: 'role', operator: 'In', values: ['network'] }]);
-if (parsed.kind !== 'selector') throw new Error('it is one');
+if (parsed.kind !== 'selector') throw new Error('not a selector');
 const { selector } = parsed;
 const of = (sighting: NodeSighting, unknown: UnknownNode = 'take-part') =>
   participation('net-1', selector, unknown, sighting);

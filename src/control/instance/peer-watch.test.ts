@@ -198,7 +198,7 @@ describe('the other instances', () => {
     expect([...look([], [slice('prod', 'z')]).peers.live]).toEqual(['m']);
   });
 
-  test('of magnum-cluster-api-proxy set the mode while their time stamps change', () => {
+  test('of magnum-cluster-api-proxy set the mode while their timestamps change', () => {
     expect(look([], [upstream('old', 't1')]).peers.mode).toBe('timestamp');
     nowMs += 29_999;
     expect(look([], [upstream('old', 't2')]).peers.mode).toBe('timestamp');

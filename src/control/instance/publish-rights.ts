@@ -10,14 +10,14 @@ export interface PublishRightsOptions {
   readonly client: Requester;
   readonly namespace: string;
   readonly clusterNamespace: string | null;
-  /** The check has another result. */
+  /** Called when the result of the check changes. */
   readonly onChange: () => void;
   readonly retryMs?: number;
 }
 
 const REQUEST_MS = 8000;
 const RETRY_MS = 3000;
-/** The server does not answer such questions. The Lease then shows what is missing. */
+/** The server does not answer reviews. Then the first write of the Lease shows a missing right. */
 const NO_REVIEWS: ReadonlySet<KubeErrorCode> = new Set(['forbidden', 'not-found', 'invalid', 'bad-answer']);
 
 export class PublishRights {

@@ -7,7 +7,7 @@ function setup() {
   return { clock, tracker: new TimestampTracker({ now: () => clock.ms }) };
 }
 
-describe('the time stamp of a slice has expired', () => {
+describe('the timestamp of a slice has expired', () => {
   test('if it did not change for 30 s since it was first seen, with any value', () => {
     const { clock, tracker } = setup();
     tracker.observe([{ name: 'a', timestamp: '1999-01-01T00:00:00+00:00' }]);
@@ -64,7 +64,7 @@ describe('the time stamp of a slice has expired', () => {
   });
 });
 
-describe('a time stamp', () => {
+describe('a timestamp', () => {
   test('has a format that magnum-cluster-api-proxy can read', () => {
     expect(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05.678000+00:00');
     expect(formatTimestamp(0)).toBe('1970-01-01T00:00:00.000000+00:00');

@@ -1,5 +1,5 @@
-// The time stamps that instances of magnum-cluster-api-proxy write on their slices, and whether the writer is still alive. A writer is
-// alive if its time stamp changed recently, by the local monotonic clock. magnum-cluster-api-proxy compares the clocks of two nodes
+// The timestamps that instances of magnum-cluster-api-proxy write on their slices, and whether the writer is still alive. A writer is
+// alive if its timestamp changed recently, by the local monotonic clock. magnum-cluster-api-proxy compares the clocks of two nodes
 // instead, so a node with a wrong clock loses its slices. `formatTimestamp` writes a format that magnum-cluster-api-proxy can read.
 
 /** The same value as in magnum-cluster-api-proxy. */
@@ -20,7 +20,7 @@ export interface TimestampSettings {
 export class TimestampTracker {
   readonly #now: () => number;
   readonly #expiresAfterMs: number;
-  /** By name of the slice. Bounded by the slices of the last look. */
+  /** By name of the slice. Bounded by the slices of the last `observe`. */
   #seen = new Map<string, { timestamp: string | null; sinceMs: number }>();
 
   constructor({ now, expiresAfterMs = EXPIRES_AFTER_MS }: TimestampSettings) {
@@ -29,7 +29,7 @@ export class TimestampTracker {
   }
 
   /**
-   * Takes in all slices of magnum-cluster-api-proxy. A new slice expires after the full time from now on. While the slices are not
+   * Records all slices of magnum-cluster-api-proxy. A new slice expires after the full time from now on. While the slices are not
    * watched, this holds for all of them, because updates by their writers are not visible.
    */
   observe(slices: readonly SeenTimestamp[], watched = true): void {
@@ -43,7 +43,7 @@ export class TimestampTracker {
     );
   }
 
-  /** Whether the time stamp has not changed for too long. An unknown slice is not expired. */
+  /** Whether the timestamp has not changed for too long. An unknown slice is not expired. */
   timestampExpired(name: string): boolean {
     const known = this.#seen.get(name);
     return known !== undefined && this.#now() - known.sinceMs >= this.#expiresAfterMs;

@@ -20,7 +20,7 @@ import {
 const instances = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,6}[a-z0-9])?$/), { minLength: 1 });
 
 describe('the order of instances', () => {
-  test('gives each instance another rank, whatever the order of the input', () => {
+  test('gives each instance a different rank, for any order of the input', () => {
     fc.assert(
       fc.property(instances, (names) => {
         const ranks = names.map((name) => rankAmong(name, names)).sort((a, b) => a - b);
@@ -38,7 +38,7 @@ describe('the order of instances', () => {
     );
   });
 
-  test('has the instance of rank 0 as its first', () => {
+  test('begins with the instance of rank 0', () => {
     fc.assert(
       fc.property(instances, (names) => {
         expect(rankAmong(firstOf(names) as string, names)).toBe(0);
