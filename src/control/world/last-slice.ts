@@ -1,5 +1,5 @@
-// A route, a port or a server name stays for some time after the last slice of this instance that sends clients there, because all nodes
-// need time to see the change. One rule for clusters and listeners. Pure.
+// A route, a port or a server name stays for some time after the last slice of this instance that sends clients there. All nodes need
+// time to see the change. One rule for clusters and listeners. Pure.
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from './kube-world.ts';
 
@@ -21,7 +21,7 @@ export function listenerSliceUse(kube: KubeWorld, departureMs: number): SliceUse
   return { kube, ownSlices, departureMs };
 }
 
-/** Since when no slice sends clients there (monotonic): now while one does. null: long enough, no node still knows that slice. */
+/** Since when no slice sends clients there (monotonic); now, while one does. null: so long that no node knows the slice any more. */
 function sinceLastSlice(
   beforeMs: number,
   isInUse: boolean,
@@ -41,7 +41,7 @@ export interface Departure {
 export type Departures<T extends Departure> = ReadonlyMap<string, T>;
 
 /**
- * Joins what leaves since this turn and what left in earlier turns. While a slice cannot be deleted, its route or port stays, because
+ * Joins the departures that begin in this turn with those of earlier turns. While a slice cannot be deleted, its route or port stays, because
  * kube-proxy still sends clients to it.
  */
 export function departures<T extends Departure>(

@@ -68,10 +68,10 @@ describe('after a restart, a port that a slice of this instance still names is h
     ['whose listener is gone', { listeners: [listener('web', { clusterName: 'kube-2' })] }],
     ['while there is no listener at all', { listeners: [] }],
     [
-      'whose listener was made anew for another cluster',
+      'whose listener was recreated for another cluster',
       { listeners: [listener('ssh', { clusterName: 'kube-2' }, { uid: 'another' })] },
     ],
-    ['whose listener cannot be used now', { listeners: [listener('ssh', { protocol: 'UDP' })] }],
+    ['whose listener is invalid now', { listeners: [listener('ssh', { protocol: 'UDP' })] }],
     ['whose listener has another protocol now', { listeners: [listener('ssh', { protocol: 'TLS' })] }],
     ['whose cluster is gone', { listeners: [listener('ssh')], clusters: [pendingCluster('kube-2')] }],
   ])('%s, until all nodes had time to see the change', (_title, facts) => {

@@ -72,7 +72,7 @@ describe('an edit of the selector that an old API server accepted', () => {
     const [publication] = desiredFor(worldFor({ ...site, listeners: [reading] })).publications.filter(
       ({ listener: of }) => of,
     );
-    if (publication?.listener === undefined) throw new Error('there is none');
+    if (publication?.listener === undefined) throw new Error('the listener has no publication');
     api.put(
       'services',
       serviceOf({

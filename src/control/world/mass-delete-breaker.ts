@@ -1,5 +1,5 @@
-// Prevents a turn from deleting most of our objects. One bad answer (an empty list, a reinstalled CRD, a typing error in a
-// label selector, a half-finished restore) must not cut off all clusters at once. Pure.
+// Prevents a turn from deleting most of our objects. One bad answer must not cut off all clusters at once: an empty list, a
+// reinstalled CRD, a typing error in a label selector, a half-finished restore. Pure.
 
 /**
  * How long a mass deletion must persist before it is carried out. A Service that stays five minutes too long does little

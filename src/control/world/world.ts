@@ -144,7 +144,7 @@ function lastKnownFacts(
         facts.set(key, reading.facts);
         break;
       case 'not-proxied':
-        // A user chose this. If the cluster is proxied again, its reading contains new facts.
+        // A user made this edit. If the cluster is proxied again, its reading contains new facts.
         facts.delete(key);
         break;
       case 'pending':
