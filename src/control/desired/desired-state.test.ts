@@ -124,9 +124,9 @@ describe('a proxied cluster', () => {
   test.each<[string, TargetHealth | undefined, string]>([
     ['never probed', undefined, '(not checked yet)'],
     ['refusing', down, '(ECONNREFUSED)'],
-    ['silent by our own deadline', failed('ETIMEDOUT'), '(ETIMEDOUT)'],
+    ['without an answer at our deadline', failed('ETIMEDOUT'), '(ETIMEDOUT)'],
     [
-      'silent by the kernel’s deadline, alternating with ours: the reason stays the same',
+      "without an answer at the kernel's deadline, with the same reason as at ours",
       failed('EHOSTUNREACH'),
       '(ETIMEDOUT)',
     ],
@@ -229,7 +229,7 @@ describe('a cluster whose object cannot be used now', () => {
     expect(routes.byServerName.has('prod')).toBe(false);
   });
 
-  test.each(['', 'a.b', 'Prod', '1a', 'a'.repeat(64)])('and has the name %j is in no table', (bad) => {
+  test.each(['', 'a.b', 'Prod', '1a', 'a'.repeat(64)])('and has the name %j has no route', (bad) => {
     const { routes, clusters } = desired({ clusters: [other('invalid', { name: bad })] });
     expect(routes.byServerName.size).toBe(0);
     expect(clusters).toMatchObject([
@@ -270,13 +270,13 @@ describe('of two clusters with one name', () => {
       'is older',
     ],
     [
-      'the one with an age keeps it',
+      'the one with a known age keeps it',
       proxied(mine),
       proxied(rival({ key: 'magnum-system/aaa', namespace: 'magnum-system' })),
       'is older',
     ],
     [
-      'of one age, the first key keeps it',
+      'the one with the first key keeps it, if both have the same age',
       proxied(mine),
       proxied(rival({ key: 'magnum-system/zzz', namespace: 'magnum-system', createdAtMs: 2000 })),
       'comes first by name',

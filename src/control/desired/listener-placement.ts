@@ -51,12 +51,12 @@ export function placedListener(
 
 interface ListenerQuestion {
   readonly listener: EffectiveListener;
-  /** It is being withdrawn. */
+  /** The listener is being withdrawn. */
   readonly leaving: boolean;
   readonly name: ListenerName;
 }
 
-/** It has no valid spec, or no free name. Its existing Services stay until an operator corrects it. */
+/** For a listener without a valid spec or a free name. Its existing Services stay until an operator corrects it. */
 function unusableListener(question: ListenerQuestion, { world }: ListenerContext): PlacedListener {
   const { listener, name } = question;
   const { conflict } = name;
@@ -159,7 +159,7 @@ function listenerFacts(
 const openPort = ({ outcome }: ListenerFacts): number | null =>
   outcome?.kind === 'open' ? outcome.port : null;
 
-/** The rule of a cluster for its machines; besides, a TCP listener needs its port. */
+/** `wantOf`, as for a cluster. In addition, a TCP listener needs its open port. */
 function listenerWant(facts: ListenerFacts): Publication['want'] {
   const { definition, networkId, outcome, world } = facts;
   if (networkId === null || !world.listeners.machinesKnown) return 'undecided';

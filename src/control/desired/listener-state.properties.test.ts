@@ -1,4 +1,4 @@
-// Properties for any events in any order: decisions depend only on the current objects, routes contain only Ready members, and a
+// Properties for any events in any order. Decisions depend only on the current objects. Routes contain only Ready members. A
 // listener's problems do not affect other listeners.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -178,16 +178,22 @@ describe('a name that one of our Services records', () => {
 
 describe('a name that no Service records', () => {
   test.each<[string, ClusterReading[], NamedListener[], string, string]>([
-    ['goes to the older', [ALPHA, THIEF], [WEB], `${OWN}/web`, `is in namespace ${OWN}`],
     [
-      'goes to the older of one namespace',
+      'goes to the object in our own namespace',
+      [ALPHA, THIEF],
+      [WEB],
+      `${OWN}/web`,
+      `is in namespace ${OWN}`,
+    ],
+    [
+      'goes to the older of two objects in one namespace',
       [ALPHA, cluster(`${OWN}/younger`, 'alpha-web', 6)],
       [WEB],
       `${OWN}/web`,
       'is older',
     ],
     [
-      'goes to the cluster of one age',
+      'goes to the cluster if both have the same age',
       [ALPHA, cluster(`${OWN}/same`, 'alpha-web', 5)],
       [WEB],
       `${OWN}/same`,

@@ -25,7 +25,7 @@ export interface NameQuestion {
   readonly servicesListed: boolean;
   /** A cluster that is not in the list no longer exists. */
   readonly clustersComplete: boolean;
-  /** The same for listeners. */
+  /** A listener that is not in the list no longer exists. */
   readonly listenersComplete: boolean;
   /** The proxy's namespace. */
   readonly ownNamespace: string;

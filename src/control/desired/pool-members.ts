@@ -156,7 +156,7 @@ function memberStatus(
 const MAX_FAILURES = 4;
 
 function failureReason(paths: readonly BackendPath[], health: ReadonlyMap<string, TargetHealth>): string {
-  if (paths.length === 0) return 'no netns on this host reaches it';
+  if (paths.length === 0) return 'no netns on this host reaches the machine';
   const failures = paths
     .slice(0, MAX_FAILURES)
     .map((path) => `${placeOf(path)} ${failureOf(health.get(path.backend.key))}`);

@@ -16,7 +16,7 @@ export interface Publication {
    * the listener is deleted. Its published objects are withdrawn step by step.
    */
   readonly want: 'live' | 'down' | 'undecided' | 'leaving';
-  /** A netns on this host belongs to its network. So this instance creates its Service, even while no check passes. */
+  /** A netns on this host belongs to the cluster's network: this instance creates the Service, even while no check passes. */
   readonly hasNetns: boolean;
   /** For a cluster: `<namespace>/<name>` of the object that its Service records as holder; absent: the record stays unchanged. */
   readonly holder?: string;
@@ -38,8 +38,8 @@ export interface ListenerPublication {
 }
 
 /**
- * What the health of its backends makes of a publication that does not leave. A backend is undecided if it is neither up nor known to be
- * down: since the start of this process, too few probes have finished.
+ * The wanted state of a publication that is not leaving, from the health of its backends. A backend is undecided if it is neither up
+ * nor known to be down, because too few probes have finished since the start.
  */
 export function wantOf(
   backends: Iterable<TargetHealth | null | undefined>,
