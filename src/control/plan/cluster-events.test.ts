@@ -104,7 +104,7 @@ describe('a change', () => {
     expect(settled(null).turn(status('invalid', more))).toEqual([`Warning ${reason}: is invalid`]);
   });
 
-  test('that all instances see is reported by the first one; a change of one instance, by that instance', () => {
+  test('that all instances see is reported by the first one; any other change by the instance that sees it', () => {
     const events = (from: ClusterState | null, to: ClusterState) =>
       settled(from, { isFirst: false }).turn(status(to));
     for (const to of ['pending', 'invalid', 'not-proxied'] as const)
@@ -139,7 +139,7 @@ describe('a change', () => {
 
 describe('a start', () => {
   test.each(STATES.filter((state) => state !== 'invalid'))(
-    'tells nothing of a cluster that is %s',
+    'does not report a cluster that is %s',
     (state) => {
       expect(setup().turn(status(state))).toEqual([]);
     },
@@ -159,7 +159,7 @@ describe('a start', () => {
     expect(turn(status('serving'))).toHaveLength(1);
   });
 
-  test('ends after a minute: a cluster that is served only then is reported', () => {
+  test('ends after a minute: a cluster that is first served after that is reported', () => {
     const { turn, clock } = setup();
     turn(status('unhealthy'));
     clock.ms += 60_000;

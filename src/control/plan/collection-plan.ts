@@ -130,7 +130,7 @@ function expiredUpstreamSlices({ slices, peers }: KubeWorld, namespace: string):
   return [...slices.upstream.values()]
     .flat()
     .filter(({ name }) => peers.expiredUpstream.has(name))
-    .map((slice) => removal(slice, namespace, 'its time stamp has not changed for 30 s'));
+    .map((slice) => removal(slice, namespace, 'its timestamp has not changed for 30 s'));
 }
 
 /** The slices of this instance whose cluster or listener is deleted. */

@@ -96,7 +96,7 @@ test('a Service without the namespace annotation gets it from the instances that
   const instance = new Instance(api, 'net-1', 'ns-a');
   instance.run([publication('alpha', 'ns-a')]);
   const old = structuredClone(api.services.get('alpha'));
-  if (old?.metadata?.annotations === undefined) throw new Error('it has no annotations');
+  if (old?.metadata?.annotations === undefined) throw new Error('the Service has no annotations');
   delete old.metadata.annotations['isthmus.dev/cluster-namespace'];
   api.put('services', old);
   instance.run([publication('alpha', 'ns-a')]);

@@ -57,7 +57,7 @@ class Instance {
       if (actions.length === 0) return plan;
       this.#api.carryOut(actions);
     }
-    throw new Error('it does not come to rest');
+    throw new Error('ten turns were not enough');
   }
 }
 
@@ -308,7 +308,7 @@ describe('foreign objects', () => {
     expect([...api.services.keys()]).toEqual(['copy']);
   });
 
-  test('a Service of a cluster is not deleted with a listener, and a Service of a listener is not deleted with a cluster', () => {
+  test('the Service of a cluster stays when a listener is deleted, and the Service of a listener when a cluster is', () => {
     const api = new ModelApi();
     api.put(
       'services',

@@ -141,11 +141,11 @@ describe('a Service without a record', () => {
 
 describe('an older cluster of that name', () => {
   test.each<[string, ClusterReading[], boolean]>([
-    ['comes', [OLDER, VICTIM], true],
+    ['appears', [OLDER, VICTIM], true],
     ['appears while the holder has lost its status', [OLDER, cluster('tenant-v/prod', 9, 'pending')], true],
     ['appears while the holder cannot be read', [OLDER], false],
   ])(
-    'changes nothing of what is published when it %s, for instances that run and that start',
+    'changes no published object when it %s, for running and for starting instances',
     (_t, now, complete) => {
       const api = new ModelApi();
       const running = new Instance(api);

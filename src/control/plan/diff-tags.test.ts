@@ -16,7 +16,7 @@ beforeEach(() => {
 /** A new process each time, without memory of the previous one. Returns the problem of the cluster. */
 function settle(clusterTags: string | null, instanceTags: Tags = {}, mode: LivenessMode = 'lease') {
   const { object } = publication('prod');
-  if (object === null) throw new Error('it has one');
+  if (object === null) throw new Error('the cluster has no object');
   const tagged = clusterTags === null ? object : { ...object, tags: readTags(clusterTags) };
   const publications = [publication('prod', { object: tagged })];
   const settings = { ...SETTINGS, tags: instanceTags };
@@ -72,7 +72,7 @@ describe('tags of a cluster', () => {
     expect(tagsOf(service())).toEqual({ team: 'a', cost: '7' });
   });
 
-  test('of old instances of upstream are annotations only on the Service, and labels again once none is left', () => {
+  test('are only annotations on the Service while old instances run, and labels again after that', () => {
     settle('team=a', {}, 'timestamp');
     expect(free(service().metadata?.labels)).toEqual({});
     expect(free(service().metadata?.annotations)).toEqual({ team: 'a' });
@@ -161,7 +161,7 @@ describe('metadata of other writers on our objects', () => {
     expect(tagsOf(service())).toEqual({ team: 'a' });
   });
 
-  test('is replaced by the tag once it is removed', () => {
+  test('is replaced by the tag once the other writer removes its key', () => {
     settle(null);
     add({ team: 'theirs' }, {});
     settle('team=a');

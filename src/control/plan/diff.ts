@@ -23,7 +23,7 @@ export interface DiffSettings extends ServiceSettings {
 
 export interface DiffOptions {
   readonly settings: DiffSettings;
-  /** Of the previous plan. */
+  /** The memory of the previous plan. */
   readonly memory: PlanMemory;
   readonly cache: TurnCache;
 }

@@ -15,7 +15,7 @@ export interface KubeconfigPlan {
   /** The kubeconfig still points to the proxy: the Service must stay. */
   readonly leadsHere: boolean;
   readonly problem: string | null;
-  /** Since when instances of a lower rank could have written it, and until when this instance waits for them; null: no wait. */
+  /** Since when lower ranks could have written the kubeconfig, and until when this instance waits for them; null: no wait. */
   readonly waiting: { readonly sinceMs: number; readonly untilMs: number } | null;
 }
 

@@ -22,7 +22,7 @@ export function unreadTagsProblem({ object }: Publication): string | null {
   return `the annotation ${TAGS_ANNOTATION} is invalid, so tags stay as they are: ${own.problems.join('; ')}`;
 }
 
-/** Why some of our tags are not applied: another writer uses their keys with other values, which stay. null if there is no such key. */
+/** Why some of our tags are not applied: another writer set their keys to other values. null if there is no such key. */
 export function foreignTagProblem(
   what: string,
   found: Meta | undefined,

@@ -46,11 +46,11 @@ describe('with a published cluster', () => {
     expect(servesNone(PROD, desired) === null).toBe(serves);
   });
 
-  test('a process takes the Lease from a live holder only when its own picture is complete', () => {
+  test('a process takes the Lease from a live holder only when its World is complete', () => {
     expect(servesAll(PROD, { ...prod('live'), complete: false })).toBe(false);
   });
 
-  test('a process without an address for clients replaces no other, and says why', () => {
+  test('a process without an address for clients replaces no other process, and gives the reason', () => {
     const kube = { ...PROD, self: { ...PROD.self, endpoint: { reason: 'no default route' } } };
     expect(servesAll(kube, prod('live'))).toBe(false);
     expect(servesNone(kube, prod('live'))).toBe('no default route');
@@ -66,13 +66,13 @@ test.each([
 });
 
 describe('a successor', () => {
-  test('that serves one of two published clusters replaces its predecessor: the other one may have failed now', () => {
+  test('that serves one of two published clusters replaces its predecessor: the other cluster may just have failed', () => {
     const both = published({}, { cluster: 'test' });
     expect(servesAll(both, prod('live'))).toBe(false);
     expect(servesNone(both, prod('live'))).toBeNull();
   });
 
-  test('that serves none of them says which flags can be wrong', () => {
+  test('that serves none of the published clusters names the flags that can be wrong', () => {
     const both = published({}, { cluster: 'test' });
     expect(servesNone(both, prod('down'))).toBe(
       'this instance publishes prod and 1 more, and this process reaches none of them: ' +

@@ -1,5 +1,5 @@
 // Whether this process can replace the process that publishes as this instance, without clients losing their clusters. `servesAll` is the
-// rule for a process that takes the Lease from a live one. `servesNone` is weaker: its holder hands over on purpose. Pure.
+// rule for taking the Lease from a live process. `servesNone` is weaker, for a predecessor that hands over on purpose. Pure.
 import type { DesiredState } from '../desired/desired-state.ts';
 import { publicationKey } from '../desired/publication.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -11,14 +11,14 @@ type Decided = Pick<DesiredState, 'complete' | 'publications'>;
 export function servesAll(kube: Kube, desired: Decided): boolean {
   if (!desired.complete || 'reason' in kube.self.endpoint) return false;
   const serves = servedKeys(desired);
-  // A cluster that this process does not know at all is no proof that it was deleted: the namespace of clusters may be wrong. The
+  // A cluster that this process does not know need not be deleted: the namespace of clusters may be wrong. The
   // holder withdraws the slice of a deleted cluster itself within seconds.
   return published(kube).every(({ key }) => serves.has(key));
 }
 
 /**
- * Why this process must not replace its predecessor; null: it may. A setting such as a wrong `--netns-dir` loses all clusters at once,
- * while a single cluster may have failed at this moment. Additional listeners do not count: their ports open only after the handover.
+ * Why this process must not replace its predecessor; null: it may. A wrong setting such as `--netns-dir` loses all clusters at once,
+ * but a single cluster may just have failed. Additional listeners do not count: their ports open only after the handover.
  */
 export function servesNone(kube: Kube, desired: Decided): string | null {
   // The selector of nodes may exclude this node on purpose.

@@ -30,7 +30,7 @@ interface ServiceQuestion {
   readonly publication: Publication;
   readonly kube: KubeWorld;
   readonly settings: ServiceSettings;
-  /** Of the Service. */
+  /** Name of the Service. */
   readonly name: string;
 }
 
@@ -165,8 +165,8 @@ function notOurs(
 }
 
 export function ownerOf(object: ClusterObject | null, namespace: string) {
-  // An owner that is being deleted is not referenced: the garbage collector may delete the dependents before the owner is gone,
-  // and again after each re-creation.
+  // An owner that is being deleted is not referenced: the garbage collector could delete the dependents before the owner is gone,
+  // again and again.
   return object === null || object.uid === null || object.deleting
     ? null
     : { apiVersion: object.apiVersion, name: object.name, namespace, uid: object.uid };
