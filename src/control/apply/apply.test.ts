@@ -219,7 +219,7 @@ describe('the applier', () => {
   });
 
   test.each([null, 'text', {}, { metadata: null }, []])(
-    'takes %j for an answer for a failure, and goes on',
+    'treats the answer %j as a failure, and continues',
     async (answer) => {
       await begin(create('a'), { ...remove('b'), kind: 'patch', patch: {} } as Action, {
         ...target('c-kubeconfig'),

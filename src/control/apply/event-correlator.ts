@@ -36,7 +36,7 @@ const SIMILAR_MS = 10 * 60_000;
 const MAX_SIMILAR = 10;
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
-/** The same limit as in client-go. A forgotten Event is only created again. */
+/** The same limit as in client-go. An evicted Event is only created again. */
 const MAX_REMEMBERED = 4096;
 /** The limit of events.k8s.io, which serves the same objects. */
 const MAX_MESSAGE_BYTES = 1024;

@@ -63,7 +63,7 @@ describe('the server of the cluster that current-context uses', () => {
       `clusters:\n- cluster:\n    server: §https://o:1§${NEW}§   # the VIP\n  name: k\n${REST}`,
     ],
     [
-      'with comments all over',
+      'with comments everywhere',
       `# top\nclusters: # list\n  # entry\n  - name: k # name\n    cluster:\n      # above\n      server: §https://o:1§${NEW}§\n      # below\n${REST}# end`,
     ],
     [
@@ -118,11 +118,11 @@ describe('the server of the cluster that current-context uses', () => {
       `clusters:\n- cluster:\n    server: https://o:1\n  name: first\n- name: k\n  cluster:\n    server: §https://o:1§${NEW}§\n${REST}`,
     ],
     [
-      'among entries without a name or that are none',
+      'among invalid entries and entries without a name',
       `clusters:\n- 1\n-\n- {cluster: {server: https://o:1}}\n- name: k\n  cluster:\n    server: §https://o:1§${NEW}§\n${REST}`,
     ],
     [
-      'of one that another context uses too',
+      'of a cluster that another context also uses',
       `clusters:\n- cluster:\n    server: §https://o:1§${NEW}§\n  name: k\n${REST.replace('current', '- {name: d, context: {cluster: k}}\ncurrent')}`,
     ],
   ])('%s', (_title, text) => {
@@ -149,7 +149,7 @@ describe('the server of the cluster that current-context uses', () => {
 
 describe('a kubeconfig that is not changed, with the reason:', () => {
   test.each<[title: string, text: string, reason: string]>([
-    ['nothing', '', 'it is empty'],
+    ['an empty text', '', 'it is empty'],
     ['only a comment', '# nothing\n', 'it is empty'],
     ['an empty document', '---\n', 'it is YAML, but not a mapping'],
     ['a word', 'hello', 'it is YAML, but not a mapping'],
@@ -175,7 +175,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
       'it has no current-context',
     ],
     [
-      'a current-context that is not there',
+      'a current-context that does not exist',
       CAPI.replace(/current-context.*/, 'current-context: other'),
       'it has no context named "other", which is its current-context',
     ],
@@ -192,7 +192,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
       'its current context "kube-1-admin@kube-1" names no cluster',
     ],
     [
-      'a cluster that is not there',
+      'a cluster that does not exist',
       CAPI.replace('  name: kube-1\n', '  name: other\n'),
       'it has no cluster named "kube-1", which its current context "kube-1-admin@kube-1" uses',
     ],

@@ -1,5 +1,5 @@
 // Reads and replaces the `server` that the current context of a kubeconfig uses. It replaces only that scalar, and every other byte
-// stays. Before it returns the result, it parses it again and compares. A kubeconfig is a secret: reasons contain only context names,
+// stays. It parses the result again and compares before it returns. A kubeconfig is a secret: reasons contain only context names,
 // cluster names and the position of an error. Pure.
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
 import { shownValue } from '../objects/shown-value.ts';

@@ -32,7 +32,7 @@ const KEY = 'value';
 const REQUEST_MS = 10_000;
 
 interface ServerChange {
-  /** Of the Secret. */
+  /** API path of the Secret. */
   readonly path: string;
   readonly server: string;
   readonly annotate: boolean;

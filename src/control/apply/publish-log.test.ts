@@ -46,7 +46,7 @@ describe('the log of what is published', () => {
     [DELETE, true, 'info withdrawn'],
     [KUBECONFIG, true, 'info kubeconfig rewritten'],
     [KUBECONFIG, false, 'debug kubeconfig rewritten'],
-    // While magnum-cluster-api-proxy runs too, this happens every ten seconds.
+    // While magnum-cluster-api-proxy runs too, slices are patched every ten seconds.
     [PATCH, true, 'debug changed'],
   ])('writes the right message for outcome %#', (action, changed, line) => {
     log.write({ kind: 'done', action, changed });
