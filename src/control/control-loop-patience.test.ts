@@ -85,7 +85,7 @@ describe('after a turn of half a second', () => {
     ['backend-up', 100],
     ['kubernetes', 250],
   ] as const) {
-    test(`'${reason}' waits no longer than ${mostMs} ms`, async () => {
+    test(`'${reason}' waits its maximum of ${mostMs} ms`, async () => {
       await afterTurn(500);
       const waited = await waitFor(reason);
       expect(waited).toBeGreaterThanOrEqual(mostMs - 1);

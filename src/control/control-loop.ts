@@ -1,4 +1,4 @@
-// The control loop: each turn builds the World, computes the desired state, publishes it to the main thread if it changed, and
+// The control loop. Each turn builds the World and computes the desired state, publishes changes to the main thread, and
 // applies the plan. Triggers carry no data, turns never overlap, and a failed turn is reported and retried at the next trigger.
 import type { ProbeTarget } from '../health/probe.ts';
 import type { TargetHealth } from '../health/target-health.ts';

@@ -30,7 +30,7 @@ const clusterAt: fc.Arbitrary<ClusterAt> = fc.record({
   up: fc.boolean(),
 });
 const states = fc.array(clusterAt, { minLength: NAMES.length, maxLength: NAMES.length });
-/** The order of the changes. Each cluster has two: its object and the health of its backend. */
+/** The order of the changes. Each cluster has two changes: one of its object and one of its backend's health. */
 const orders = fc.shuffledSubarray(
   NAMES.flatMap((_, i) => [
     { i, part: 'kind' as const },
@@ -119,7 +119,7 @@ class Instance {
   }
 }
 
-/** The state that must not depend on the order. Without kubeconfigs of clusters that are down: those stay as they were. */
+/** The state that must not depend on the order. It omits kubeconfigs of clusters that are down: those stay as they were. */
 function ended({ api, routes }: Instance, end: readonly ClusterAt[]) {
   const plain = (object: { metadata?: object }) => ({
     ...object,

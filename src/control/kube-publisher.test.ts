@@ -207,7 +207,7 @@ test('a Lease that shows another holder is renewed by apply, and until then noth
   expect(applied.calls).toContain('PATCH leases/isthmus-net-1');
 });
 
-test('the reason not to replace the predecessor counts when its plan is applied, and not when it is computed', () => {
+test('a reason not to replace the predecessor takes effect when the plan is applied, not when it is computed', () => {
   const plan = { ...publisher.plan(publisher.observe(), DESIRED), servesNone: 'it reaches none of them' };
   expect(publisher.publishedCheck().failure).toBeNull();
   publisher.apply(plan);

@@ -1,4 +1,4 @@
-// Wires the stages around Kubernetes for the control loop: PublicationSource and Membership give the KubeWorld of a turn, `diff`
+// Wires the stages around Kubernetes for the control loop. PublicationSource and Membership give the KubeWorld of a turn. `diff`
 // makes the plan, and `apply` starts its writes. It makes no decision of its own.
 import type { KubeClient } from '../kube/kube-client.ts';
 import { Applier, type WriteOutcome } from './apply/apply.ts';
@@ -46,7 +46,7 @@ export class KubePublisher implements Publisher {
   readonly #events: EventWriter;
   readonly #rights: PublishRights;
   #memory: PlanMemory = NO_MEMORY;
-  /** Of the last applied plan. */
+  /** From the last applied plan. */
   #served: Pick<Plan, 'servesAll' | 'servesNone'> = { servesAll: false, servesNone: null };
   #eventProblem: string | null = null;
   #alarm: NodeJS.Timeout | null = null;

@@ -1,5 +1,5 @@
 // The cache of the loop must only save work. Three loops see the same random changes: one keeps its cache, one gets a new cache in each
-// turn, and one has a cache that remembers nothing.
+// turn, and one has a cache that stores nothing.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -79,7 +79,7 @@ type Change =
   | { readonly what: 'netns' | 'complete'; readonly to: number }
   | { readonly what: 'health'; readonly key: string; readonly to: 'up' | 'down' | 'unknown' }
   | { readonly what: 'time'; readonly ms: number }
-  | { readonly what: 'stranger'; readonly name: string };
+  | { readonly what: 'foreign'; readonly name: string };
 
 const place = { which: fc.nat({ max: 2 }), to: fc.integer({ min: -1, max: 4 }) };
 const change: fc.Arbitrary<Change> = fc.oneof(
@@ -91,7 +91,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     to: fc.constantFrom('up' as const, 'down' as const, 'unknown' as const),
   }),
   fc.record({ what: fc.constant('time' as const), ms: fc.constantFrom(300, 6000, 400_000) }),
-  fc.record({ what: fc.constant('stranger' as const), name: fc.constantFrom(...CLUSTERS, 'kube-1-ssh') }),
+  fc.record({ what: fc.constant('foreign' as const), name: fc.constantFrom(...CLUSTERS, 'kube-1-ssh') }),
 );
 
 class Site {
@@ -115,7 +115,7 @@ class Site {
       case 'time':
         this.api.nowMs += change.ms;
         return;
-      case 'stranger':
+      case 'foreign':
         this.api.put('services', { metadata: { name: change.name }, spec: {} });
         return;
       default:
