@@ -1,4 +1,4 @@
-// Decides which object holds which name. Clusters and additional listeners share one name space, because Services and server names derive
+// Decides which object holds which name. Clusters and additional listeners share one set of names, because Services and server names derive
 // from it. A Service of Isthmus records the object that holds its name. Without a record, name-order.ts decides. Pure.
 import { hashedName, isClusterName, type NamedListener, plainName } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';

@@ -66,7 +66,7 @@ export class InstanceLease {
   readonly #rival = new LeaseRival();
   /** The Lease of another holder, as it was read last. */
   #rivalLease: LeaseObject | null = null;
-  /** A write with this process as the holder was sent, and no answer shows that the Lease names another one. */
+  /** A write with this process as the holder was sent, and no answer shows that the Lease names another holder. */
   #mayBeNamed = false;
   #known: Known | null = null;
   #held = false;

@@ -104,7 +104,7 @@ export class LivenessTracker {
     return this.#expired(this.#now(), own).map(({ instance }) => instance);
   }
 
-  /** Whether any peer renewed in time. Such a peer considers an instance that does not renew dead. */
+  /** Whether any peer renewed in time. For such a peer, an instance that does not renew is dead. */
   anyRenews(): boolean {
     const now = this.#now();
     return [...this.#entries.values()].some(

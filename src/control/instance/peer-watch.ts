@@ -94,7 +94,7 @@ export class PeerWatch {
       upstream.filter(({ name }) => this.#timestamps.timestampExpired(name)).map(({ name }) => name),
     );
     const upstreamLives = expiredUpstream.size < upstream.length;
-    const sameScope = new Set([...live].filter((other) => this.#isOfOurSet(leases, other)));
+    const sameScope = new Set([...live].filter((other) => this.#isOfOurScope(leases, other)));
     return {
       peers: {
         live,
@@ -124,9 +124,9 @@ export class PeerWatch {
   }
 
   /**
-   * An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as one of our scope.
+   * An instance that searches another namespace does no work for our clusters. A Lease without the annotation counts as in our scope.
    */
-  #isOfOurSet(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
+  #isOfOurScope(leases: ReadonlyMap<string, LeaseObject>, instance: string): boolean {
     if (instance === this.#options.instance) return true; // its Lease may still be a predecessor's
     const where = leases.get(leaseName(instance))?.metadata?.annotations?.[CLUSTER_NAMESPACE_ANNOTATION];
     return where === undefined || where === (this.#options.clusterNamespace ?? EVERYWHERE);

@@ -1,13 +1,13 @@
 // Decides which changes of clusters become Kubernetes Events. Events show what happened to an OpenStackCluster. Normal conditions
-// are not reported: most nodes cannot reach an API server on OVN, and proxies restart.
+// are not reported: most nodes cannot reach an API server on OVN, and proxies restart. At a start, only `invalid` is reported.
 //
 // | before → now                         | event                    | reported by                  |
 // | anything → serving                   | Normal Proxied           | the instance that serves     |
 // | serving → unhealthy, no-netns        | Warning Unhealthy, NoNetns | the instance that served   |
-// | unhealthy ↔ no-netns, or at start    | none                     |                              |
-// | new, or proxied → pending            | Normal Pending           | the first live instance      |
+// | others → unhealthy, no-netns         | none                     |                              |
+// | anything → pending                   | Normal Pending           | the first live instance      |
 // | anything → invalid, or another reason | Warning NameInvalid, …  | the first live instance      |
-// | proxied → not-proxied                | Normal NotProxied        | the first live instance      |
+// | anything known → not-proxied         | Normal NotProxied        | the first live instance      |
 
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import { isClusterName } from '../objects/service-names.ts';

@@ -133,14 +133,18 @@ function expiredUpstreamSlices({ slices, peers }: KubeWorld, namespace: string):
     .map((slice) => removal(slice, namespace, 'its timestamp has not changed for 30 s'));
 }
 
-/** The slices of this instance whose cluster or listener is deleted. */
+/** The slices of this instance under a key that no cluster or listener publishes any more. */
 function orphanedSlices({ slices, self }: KubeWorld, claims: Claims, namespace: string): Action[] {
   const actions: Action[] = [];
   for (const [key, list] of slices.ours) {
     if (claims.published.has(key)) continue;
     for (const slice of list) {
       if (slice.instance !== self.instance || !isKnown(slice.listener, claims)) continue;
-      actions.push(removal(slice, namespace, whyGone(slice.listener)));
+      const isReserved = slice.listener !== null && claims.reserved.has(key);
+      const why = isReserved
+        ? `AdditionalListener ${slice.listener} is not published`
+        : whyGone(slice.listener);
+      actions.push(removal(slice, namespace, why));
     }
   }
   // The order in the index depends on its history.
@@ -152,7 +156,7 @@ const isKnown = (listener: string | null, { listenersComplete }: Claims): boolea
   listener === null || listenersComplete;
 
 interface ClaimedServices {
-  /** Number of all Services that are ours. */
+  /** Number of our Services whose cluster this instance can see. */
   readonly count: number;
   readonly released: readonly OwnedService[];
   /** Their cluster or listener is deleted. */

@@ -240,6 +240,8 @@ describe('a listener is withdrawn by', () => {
     new Instance(api).settle(site);
     const next = new Instance(api);
     const wrong = { ...site, listeners: [listener('ssh', { protocol: 'UDP' })] };
+    const why = `AdditionalListener ${NAMESPACE}/ssh is not published`;
+    expect(next.plan(wrong).actions).toContainEqual(expect.objectContaining({ kind: 'delete', why }));
     next.settle(wrong);
     api.nowMs += 60_000;
     next.settle(wrong);

@@ -3,7 +3,7 @@
 //
 // | situation (the first match counts)                                         | wanted slice |
 // | no backend passes its checks, or the Service belongs to another owner      | absent       |
-// | no address of this instance is known, and a check was done or it must leave | absent      |
+// | no address of this instance is known, and a check was done or the slice leaves | absent   |
 // | not proxied any more, this instance drains, or its Node takes no part      | terminating  |
 // | no check was done yet, or the Service does not exist yet                   | as it is     |
 // | otherwise                                                                  | ready        |

@@ -1,5 +1,5 @@
 // The previous entry point of a listener after an edit of its protocol: its own port, or its server names on the shared port. Clients
-// may still use it until our slice names the new entry point and all nodes have had time to see that. It stays open for that long. Pure.
+// may still use it until our slice names the new entry point and all nodes have had time to see that. Until then it stays open. Pure.
 
 import type { ListenerDefinition } from '../sources/additional-listener.ts';
 import { type Departure, type Departures, departures, type SliceUse } from './last-slice.ts';

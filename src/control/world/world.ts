@@ -17,7 +17,7 @@ import { type ListenerWorld, listenerWorld } from './listener-world.ts';
 export interface Observed {
   readonly source: SourceSnapshot;
   readonly netns: NetnsSnapshot;
-  /** By backend key. A backend without an entry counts as down. */
+  /** By backend key. A backend without an entry has not been checked yet. */
   readonly health: ReadonlyMap<string, TargetHealth>;
   /** null without a Kubernetes API: nothing is published, so nothing has to be withdrawn. */
   readonly kube?: KubeWorld | null;
