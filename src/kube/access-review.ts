@@ -1,4 +1,4 @@
-// Asks the API server whether the own credentials have a right. It creates nothing: a review is only an answer.
+// Asks the API server whether our credentials have a right. The review creates no object: it is only an answer.
 import type { Requester } from './kube-client.ts';
 
 export interface AskedRight {
@@ -10,7 +10,7 @@ export interface AskedRight {
   readonly namespace: string | null;
 }
 
-/** Throws KubeError. `forbidden` means that the server does not answer such questions of this user. */
+/** Throws KubeError. `forbidden` means that the server does not answer reviews of this user. */
 export async function isAllowed(
   client: Requester,
   { group, resource: both, verb, namespace }: AskedRight,

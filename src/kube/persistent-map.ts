@@ -1,5 +1,5 @@
 // An immutable (persistent) map: a change creates a new map, which shares almost all parts with the old one. So a snapshot of
-// twenty thousand objects, or the difference of two snapshots, costs as much as the changes, not as the objects.
+// twenty thousand objects, or the difference of two snapshots, costs as much as its changes, not as its objects.
 
 /** A power of two. A change copies one part, and the list of all parts. */
 const PARTS = 256;

@@ -143,7 +143,7 @@ describe('certificates', () => {
     await ask(client);
     writeFileSync(cert, two.cert);
     await eventually(() => ask(client).then(() => problems.length)).toBe(1);
-    expect(problems[0]).toContain('do not fit');
+    expect(problems[0]).toContain('cannot be used together');
     writeFileSync(key, two.key);
     await eventually(() => ask(client).then(() => subjects.at(-1))).toBe('client-two');
     expect(new Set(subjects)).toEqual(new Set(['client-one', 'client-two']));

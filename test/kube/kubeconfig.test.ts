@@ -245,16 +245,20 @@ describe('a kubeconfig is rejected, and the error shows no secret, for a file', 
       () => text({}, { username: 'a', password: 53 }),
       'password is not text',
     ],
-    ['with half a key pair', () => text({}, { 'client-key-data': 's3cret' }), 'or its key, not both'],
+    [
+      'with half a key pair',
+      () => text({}, { 'client-key-data': 's3cret' }),
+      'only one of client certificate and key: set both',
+    ],
     [
       'with an invalid key',
       () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': 'czNjcmV0' }),
-      'do not fit',
+      'cannot be used together',
     ],
     [
       'with the key of another certificate',
       () => text({}, { 'client-certificate-data': base64(one.cert), 'client-key-data': base64(two.key) }),
-      'do not fit together: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
+      'cannot be used together: ERR_OSSL_X509_KEY_VALUES_MISMATCH',
     ],
     [
       'with a token of several lines',

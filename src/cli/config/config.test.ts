@@ -207,7 +207,7 @@ describe('an invalid value is one problem that has its flag, its value and the a
         ),
         problem(expect.stringMatching(/^the selector\[1\]\.key is "b c": use 1 to/)),
         problem('the selector[1].values is []: In needs at least one value'),
-        problem('the selector[2].values is ["x"]: Gt compares with a whole number'),
+        problem('the selector[2].values is ["x"]: Gt needs a whole number'),
       ]);
     });
 

@@ -1,4 +1,4 @@
-// The endpoint and identity for the API server, always from the current files: other programs rotate tokens, certificates and the
+// The endpoint and identity for the API server, always from the current files. Other programs rotate tokens, certificates and the
 // kubeconfig itself at run time. If a file is unreadable, the previous credentials stay in use.
 import { isDeepStrictEqual } from 'node:util';
 import { type ApiEndpoint, type ApiIdentity, endpointTls, type TlsFacts } from '../http/api-endpoint.ts';

@@ -104,7 +104,7 @@ function isServer(text: string): boolean {
 function userAccess(user: Entry, name: string | null) {
   const [cert, key] = [sourceIn(user, 'client-certificate'), sourceIn(user, 'client-key')];
   if ((cert === null) !== (key === null))
-    throw malformed(user.path, `user "${name}" has a client certificate or its key, not both`);
+    throw malformed(user.path, `user "${name}" has only one of client certificate and key: set both`);
   const token = tokenIn(user);
   const username = textIn(user, 'username');
   const basic = username === null ? null : `${username}:${textIn(user, 'password') ?? ''}`;

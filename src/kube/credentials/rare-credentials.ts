@@ -1,5 +1,5 @@
 // Rare kinds of access, which client-node implements: auth-providers (such as OIDC) and proxies. Loaded on first use, because
-// client-node costs 85 MB.
+// client-node costs 85 MB of memory.
 
 import type { Agent, RequestOptions } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';

@@ -47,7 +47,7 @@ export function endpointTls({ ca, cert, key, serverName, skipVerify }: TlsFacts)
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     throw new KubeconfigError(
       'malformed',
-      `certificate authority, client certificate and key do not fit together: ${code}`,
+      `certificate authority, client certificate and key cannot be used together: ${code}`,
     );
   }
 }

@@ -74,7 +74,7 @@ describe('a rejected request', () => {
   });
 
   test.each([null, [], 'text', 5, {}, { code: 'x' }])(
-    'in a watch, %j, is an error of the server',
+    'with the body %j in a watch has the code server-error',
     (object) => {
       expect(watchError(path, object)).toMatchObject({ code: 'server-error', verb: 'watch' });
     },

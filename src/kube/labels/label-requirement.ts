@@ -79,7 +79,7 @@ function arityProblem(operator: LabelOperator, values: readonly string[]): strin
     case 'Gt':
     case 'Lt':
       if (values.length !== 1) return `${operator} takes exactly one value`;
-      return integer(values[0] as string) === null ? `${operator} compares with a whole number` : null;
+      return integer(values[0] as string) === null ? `${operator} needs a whole number` : null;
   }
 }
 

@@ -21,20 +21,25 @@ describe('a node selector', () => {
     ['Gt, of an absent key', one('cores', 'Gt', '8'), {}, false],
     ['Gt, of a value that is not a number', one('cores', 'Gt', '8'), { cores: 'many' }, false],
     [
-      'Gt, of a number that is none in 64 bits',
+      'Gt, of a number that needs more than 64 bits',
       one('cores', 'Gt', '8'),
       { cores: '9223372036854775808' },
       false,
     ],
     [
-      'Gt, of more than a double can tell',
+      'Gt, of two numbers that are equal as doubles',
       one('n', 'Gt', '9007199254740992'),
       { n: '9007199254740993' },
       true,
     ],
     ['Lt', one('cores', 'Lt', '008'), { cores: '7' }, true],
     ['Lt, of an absent key', one('cores', 'Lt', '8'), {}, false],
-    ['all of them, one not met', [...one('a', 'Exists'), ...one('b', 'Exists')], { a: '' }, false],
+    [
+      'two requirements, one of them not met',
+      [...one('a', 'Exists'), ...one('b', 'Exists')],
+      { a: '' },
+      false,
+    ],
   ])('%s', (_, list, labels, expected) => expect(matched(list, labels)).toBe(expected));
 
   test('without requirements selects every node', () =>
@@ -55,9 +60,9 @@ describe('a node selector', () => {
       problems: [
         'matchExpressions[0].operator is "Near": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
         'matchExpressions[1].values is ["1","2"]: Gt takes exactly one value',
-        'matchExpressions[2].values is ["1.5"]: Lt compares with a whole number',
+        'matchExpressions[2].values is ["1.5"]: Lt needs a whole number',
         'matchExpressions[3].values is []: Gt takes exactly one value',
-        'matchExpressions[4].values is ["9223372036854775808"]: Gt compares with a whole number',
+        'matchExpressions[4].values is ["9223372036854775808"]: Gt needs a whole number',
         'matchExpressions[5].key is missing: expected the key of a label',
         'matchExpressions[5].operator is "exists": expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt',
       ],
@@ -71,7 +76,7 @@ describe('a node selector', () => {
 
   test('names the first unmet requirement', () => {
     const parsed = parseNodeSelector([...one('a', 'Exists'), ...one('zone', 'In', 'x', 'y')]);
-    if (parsed.kind !== 'selector') throw new Error('it is one');
+    if (parsed.kind !== 'selector') throw new Error('not a selector');
     expect(unmetRequirement(parsed.selector, { a: '', zone: 'z' })).toBe('zone In x, y');
     expect(unmetRequirement(parsed.selector, { zone: 'x' })).toBe('a Exists');
     expect(unmetRequirement(parsed.selector, { a: '', zone: 'x' })).toBeNull();

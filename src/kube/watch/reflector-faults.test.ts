@@ -203,7 +203,7 @@ describe('when the position of the watch is invalid', () => {
     expect(one.api.watches.at(-1)?.query.resourceVersion).toBe('5');
   });
 
-  test('because an unreachable server returns from a backup, the reflector lists at once, as the watch stays silent', async () => {
+  test('because an unreachable server was restored from a backup, the reflector lists at once: the watch stays silent', async () => {
     const one = virtual();
     one.api.put('a', 1);
     for (let each = 0; each < 20; each++) one.api.put('b', each);

@@ -129,7 +129,7 @@ test('after any interleaving of changes, cuts, faults and lists, the mirror equa
               )
             );
           };
-          await one.until(isThere, 'it knows what the server has');
+          await one.until(isThere, 'the mirror equals the server');
           check();
         } finally {
           await one.reflector.stop();

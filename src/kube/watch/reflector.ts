@@ -1,4 +1,4 @@
-// Mirrors one collection of a Kubernetes API: lists it, then watches it, and retries for ever after any failure. It only reads.
+// Mirrors one collection of a Kubernetes API: lists it, then watches it, and retries forever after any failure. It only reads.
 // While the API is unreachable, the last known content stays, and the snapshot reports since when it is stale.
 import { abortableSleep, untilAborted } from '../abortable.ts';
 import type { KubeClient, KubeQuery } from '../kube-client.ts';

@@ -30,7 +30,7 @@ export function watchChange({ type, object }: WatchEvent, { path, version: known
     case 'BOOKMARK':
       // The server was restored from a backup, and can assign known versions again to other objects.
       if (isOlderVersion(version, known)) {
-        const detail = 'the server went back in its history';
+        const detail = 'the server shows an older version than before';
         throw new KubeError({ code: 'gone', verb: 'watch', path, detail });
       }
       return { kind: 'bookmark', version };
