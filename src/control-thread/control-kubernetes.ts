@@ -183,8 +183,8 @@ export class ControlKubernetes {
   }
 
   /**
-   * Warns once for each advertised address at which this instance does not listen. It is no error: the address may be intended, for
-   * example that of a proxy in front, or it may come from the default route.
+   * Warns once for each advertised address at which this instance does not listen. This is not an error: the address may be intended,
+   * such as the address of a proxy in front, or may come from the default route.
    */
   #warnIfUnreachable(): void {
     const choice = this.#advertised();

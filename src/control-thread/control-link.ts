@@ -59,7 +59,7 @@ const STOP_DEADLINE_MS = 5000;
 /** Added to the propagation wait. The control thread has a shorter deadline, so this one passes only if the thread is stuck. */
 const WITHDRAWAL_DEADLINE_MS = 6000;
 
-/** From the kernel: node:crypto would cost the main thread a megabyte, and it needs it for nothing else. */
+/** From the kernel: node:crypto would cost the main thread a megabyte, and has no other use there. */
 const randomId = (): string =>
   readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim().replaceAll('-', '').slice(0, 12);
 

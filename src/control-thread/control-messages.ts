@@ -36,7 +36,7 @@ export type FromControl =
   | { readonly kind: 'started' }
   /** Once: every initial backend has its first verdict, or the time limit passed. The resulting state is published. */
   | { readonly kind: 'settled' }
-  /** The checks of the control side, after each change, until all have passed. `able`: all that need no Lease have. */
+  /** The checks of the control side, after each change, until all have passed. `able`: all checks that need no Lease passed. */
   | { readonly kind: 'readiness'; readonly able: boolean; readonly checks: readonly ReadyCheck[] }
   /** The changes since the last `published`. The next one waits for `taken` and then contains all changes until that time. */
   | { readonly kind: 'published'; readonly changes: DesiredChanges }

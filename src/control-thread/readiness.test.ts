@@ -26,7 +26,7 @@ function harness(...failures: (string | null)[]) {
 
 const failuresOf = (checks: readonly ReadyCheck[] | undefined) => checks?.map(({ failure }) => failure);
 
-test('a check is reported when it passes, and the lists count as read when the last one is', async () => {
+test('a check is reported when it passes, and the lists count as read with the last list', async () => {
   const { readiness, state, reports, settle, isListed } = harness('forbidden', 'not listed yet');
   readiness.look();
   expect(failuresOf(reports.at(-1))).toEqual(['forbidden', 'not listed yet', FIRST_CHECKS]);
@@ -65,7 +65,7 @@ test('only changes are reported', () => {
   expect(reports).toHaveLength(2);
 });
 
-test('a check that comes later keeps the process able and not ready', () => {
+test('a failing later check leaves the process able, but not ready', () => {
   const { readiness, state, reports } = harness(null);
   state.later = [{ name: 'lease', failure: 'not held yet' }];
   readiness.look();
@@ -78,7 +78,7 @@ test('a check that comes later keeps the process able and not ready', () => {
   expect(failuresOf(reports.at(-1))).toEqual([null, null, null]);
 });
 
-test('what this process serves counts only after the first health checks, and it is not able before', () => {
+test('served clusters count only after the first health checks, and the process is not able before', () => {
   const { readiness, state, reports } = harness(null);
   state.served = [{ name: 'published-clusters', failure: null }];
   readiness.look();
