@@ -1,6 +1,6 @@
 // Turns failures into JavaScript exceptions with the same fields as Node's own: code, errno, syscall, path. Uses plain
-// Node-API and ignores its statuses. In a worker that is being terminated every call here fails, and the C++ wrapper would
-// turn that into a fatal error of the process.
+// Node-API and ignores its statuses. In a worker that is being terminated every call here fails. The C++ wrapper would
+// turn that failure into a fatal error of the process.
 #pragma once
 
 #include <napi.h>

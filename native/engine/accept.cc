@@ -54,7 +54,7 @@ void Worker::ForgetRetired() {
 }
 
 void Worker::ListenerReady(const ListenerSocket& listener) {
-  // An earlier command of this batch may have removed the listener, and the next one may have ended all connections. A client accepted now
+  // An earlier command of this batch may have removed the listener, and a later one may have ended all connections. A client accepted now
   // would outlive both. Other processes that hold the socket accept it.
   const auto is_it = [&](const auto& retired) { return retired.get() == &listener; };
   if (std::ranges::any_of(retired_listeners_, is_it)) return;

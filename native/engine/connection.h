@@ -77,7 +77,7 @@ struct Flow {
   std::uint8_t streak = 0;         // big reads in a row; while splicing, small reads in a row
   bool splicing = false;
   Queues queues = Queues::kUnbounded;
-  bool was_bulk = false;           // a big read since the last look at its peers
+  bool was_bulk = false;           // a big read since the last check for dead peers
   bool ended = false;              // nothing more can be read from the source: FIN, or an error
   bool closed = false;             // nothing more goes to the sink
 

@@ -36,7 +36,7 @@ std::optional<Outcome> Worker::EnterShare(Connection& connection, const Answer& 
   return Outcome::kRefusedSlots;
 }
 
-// Frees the slot for another connection. The null shared_ptr still owns a prepared answer, because the kEnded event carries its tag.
+// Frees the slot for another connection. The pointer becomes null but still owns a prepared answer: the kEnded event carries its tag.
 void Worker::LeaveShare(Connection& connection) {
   if (!connection.share) return;
   Leave(connection.share->connections);

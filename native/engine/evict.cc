@@ -18,7 +18,7 @@ void Worker::NoteLargeHello(Connection& connection) {
   evictable_large_.store(large_hellos_.Size(), std::memory_order_relaxed);
 }
 
-// Release: another worker that sees the smaller count also sees the slot and the memory that the connection has freed before.
+// Release order: another worker that sees the smaller count also sees the slot and the memory that the connection freed before.
 void Worker::EndUnserved(Connection& connection) {
   if (!connection.unserved) return;
   connection.unserved.reset();

@@ -44,8 +44,8 @@ bool Worker::Decide(Connection& connection) {
         return true;
       }
     }
-    // A long hello usually arrives in two segments, so wait once. After that JavaScript is asked, because its parser does not start
-    // over for each segment.
+    // A long hello usually arrives in two segments, so wait once. Then ask JavaScript: its parser, unlike this reader, does not
+    // start over for each segment.
     const bool first = connection.min_bytes == 1;
     if (plain.kind == PlainHello::Kind::kIncomplete && first && hello.Length() < shared_.limits.max_hello_bytes) {
       connection.min_bytes = hello.Length() + 1;

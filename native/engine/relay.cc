@@ -183,7 +183,7 @@ void Worker::ChooseMode(Flow& flow, long moved) {
   }
 }
 
-// Drops the bytes that the sink has not accepted. The source may still hold a full receive buffer, so the flow keeps its place.
+// Drops the bytes that the sink has not accepted. The source may still hold a full receive buffer, so a wide flow stays counted.
 void Worker::DropPending(Flow& flow) {
   std::free(std::exchange(flow.spill, nullptr));
   pipes_.Give(flow.pipe, flow.in_pipe == 0);

@@ -8,8 +8,8 @@ namespace isthmus {
 
 // The size of one read when the worker copies bytes through its own buffer.
 constexpr std::uint32_t kScratchBytes = 64 * 1024;
-// Splicing is faster for bulk only; small payloads are faster with recv and send. It starts after kBigReadsToSplice reads in a row of at
-// least kBigRead bytes. It ends after kSmallReadsToCopy smaller reads in a row.
+// Splicing is faster for bulk only; small payloads are faster with recv and send. Splicing starts after kBigReadsToSplice reads in a row
+// of at least kBigRead bytes. It ends after kSmallReadsToCopy smaller reads in a row.
 constexpr std::uint32_t kBigRead = 16 * 1024;
 constexpr std::uint8_t kBigReadsToSplice = 3;
 constexpr std::uint8_t kSmallReadsToCopy = 8;

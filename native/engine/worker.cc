@@ -199,8 +199,8 @@ void Worker::HandleCommands() {
         break;
       }
       case Command::Kind::kAbortDials:
-        // Deferred until after the batch: a later event may belong to the socket that this closes. The worker would treat it as an event of
-        // the next candidate's socket.
+        // Deferred until after the batch: a later event may belong to the socket of an aborted dial. The worker would treat it as an
+        // event of the next candidate's socket.
         fallen_.push_back(std::move(command.places));
         break;
       case Command::Kind::kEvict:

@@ -1,6 +1,6 @@
-// One thread of the engine: an epoll loop that owns its connections. While it runs, other threads call only Post(), Wake(), WatchListener()
-// and Join(). worker.cc has the loop. The stages of a connection are in accept.cc, hello.cc, dial.cc and relay.cc, and its end is in
-// farewell.cc and reset.cc. evict.cc frees slots and memory for new clients.
+// One thread of the engine: an epoll loop that owns its connections. While the loop runs, other threads call only Post(), Wake(),
+// WatchListener() and Join(). worker.cc has the loop. The stages of a connection are in accept.cc, hello.cc, dial.cc and relay.cc. Its end
+// is in farewell.cc and reset.cc. evict.cc frees slots and memory for new clients.
 #pragma once
 
 #include <cstdint>

@@ -154,7 +154,7 @@ std::optional<SysError> Prober::Connect(const ProbeRequest& request) {
   const int fd = socket.Value().Get();
   // kube-apiserver logs "http: TLS handshake error from …: EOF" for every connection that is opened and closed. The probe avoids
   // that line, because the server never accepts the connection. Without TCP_QUICKACK the kernel delays the last ACK of the handshake
-  // by up to 200 ms, to send it with data. Before that, the probe sends a reset (SO_LINGER 0). The reset removes the half-open
+  // by up to 200 ms, to send it with data. Before that ACK, the probe sends a reset (SO_LINGER 0). The reset removes the half-open
   // connection from the server's SYN queue:
   //
   //   SYN →   ← SYN+ACK   RST →        accept() returns nothing, nothing is logged

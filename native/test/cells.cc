@@ -49,7 +49,7 @@ bool BringToResetting(Stage& stage, Sides& sides) {
 // The source of the bytes resets while the engine still holds bytes that the client does not read.
 bool BringToBroken(Stage& stage, Sides& sides) {
   if (!BringToRelaying(stage, sides, 4096)) return false;
-  if (!stage.Passed(stage.Fill(sides.backend), "all is full")) return false;
+  if (!stage.Passed(stage.Fill(sides.backend), "all buffers are full")) return false;
   stage.Reset(sides.backend);
   return stage.Passed(stage.Settle(), "settled");
 }

@@ -30,7 +30,7 @@ int failures = 0;
 int happened = 0;
 
 void OnHang(int) {
-  static constexpr char kHangs[] = "FAILED it hangs: ";
+  static constexpr char kHangs[] = "FAILED by hanging: ";
   [[maybe_unused]] auto written = ::write(1, kHangs, sizeof kHangs - 1);
   written = ::write(1, playing, std::strlen(playing));
   written = ::write(1, "\n", 1);
@@ -63,8 +63,8 @@ bool MayBeNoticed(const Scenario& scenario, const fault::Kind& kind) {
   return false;
 }
 
-// The share of a fault must not depend on the number of calls: epoll_wait runs more often in one process than in another, and faults
-// behind it would be skipped or played twice.
+// The share of a fault must not depend on the number of calls. epoll_wait runs more often in one process than in another, and later
+// faults would then be skipped or played twice.
 bool IsMine(std::size_t scenario, std::size_t kind, int step, int share, int shares) {
   return static_cast<int>((scenario + kind + static_cast<std::size_t>(step)) % static_cast<std::size_t>(shares)) == share;
 }

@@ -111,7 +111,7 @@ void Visit(std::minstd_rand& random) {
     if (next == 0 || (next < 0 && errno != EAGAIN)) break;  // refused
   }
   if (!right) {
-    std::printf("FAILED bytes are not what they were\n");
+    std::printf("FAILED bytes differ from those sent\n");
     std::abort();
   }
   if (received == total) served += 1;

@@ -1,5 +1,5 @@
-// Workers choose members of one large pool at the same time. No member may get a second connection before every member has its first:
-// a worker whose pass over the counts is always overtaken must not give up and take a member that another worker has just taken.
+// Workers choose members of one large pool at the same time. No member may get a second connection before every member has its first.
+// So a worker that other workers always overtake must not give up, and must not take a member that another worker has just taken.
 #include <algorithm>
 #include <atomic>
 #include <climits>

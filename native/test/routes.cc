@@ -142,7 +142,7 @@ std::vector<Scenario> Routes() {
   return {
       {"a pool of equivalent backends", {.connect_timeout_ms = 15}, EquivalentBackends},
       {"a prepared pool", {}, EquivalentBackendsPrepared},
-      {"one too many", {}, OneTooMany},
+      {"one connection over the limit", {}, OneTooMany},
       {"prepared", {}, Prepared},
       {"prepared, in two pieces", {}, PreparedInTwo},
       {"prepared, and dropped", {}, Forgotten},

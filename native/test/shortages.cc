@@ -23,7 +23,7 @@ bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
   if (!Relaying(stage, client, backend)) return false;
   RunOut();
   next = stage.Connect();
-  return stage.Passed(stage.Say(next, "next") && stage.HoldStill(), "the worker has something else to do than to spin");
+  return stage.Passed(stage.Say(next, "next") && stage.HoldStill(), "the worker becomes idle");
 }
 
 // A client arrives that the worker cannot accept. The worker must not spin.
@@ -32,7 +32,7 @@ bool WaitsInPeace(Stage& stage, int& next) {
   const bool said = stage.Say(next, "next");
   const int before = fault::CountOf(fault::Call::kEpollWait);
   stage.Sleep(kLookMs);
-  return stage.Passed(said, "the next one says something") &&
+  return stage.Passed(said, "the next client sends bytes") &&
          stage.Passed(fault::CountOf(fault::Call::kEpollWait) - before <= kMostWakeUps, "few wake-ups");
 }
 

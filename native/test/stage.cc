@@ -217,7 +217,7 @@ std::string Stage::Clear() {
     if (question_.connection != 0) AnswerError();  // the scenario may have answered already: the engine ignores a second answer
     if (static_cast<int>(ended_.size()) == fault::Accepted() && shared_->connections == 0) break;
     if (NowMs() >= deadline) {
-      wrong(std::to_string(fault::Accepted()) + " connections were taken and " + std::to_string(ended_.size()) + " have ended");
+      wrong(std::to_string(fault::Accepted()) + " connections were accepted, and " + std::to_string(ended_.size()) + " have ended");
       break;
     }
     pollfd bell{bell_.Get(), POLLIN, 0};

@@ -230,7 +230,7 @@ void ClosedWhileAChildHoldsIt(Stage& stage, const Scenario&) {
 std::vector<Scenario> Traps() {
   return {
       {"a reset while JavaScript decides", {}, ResetWhileAsking},
-      {"a reset while JavaScript decides, and it wants more", {}, ResetWhileAskingThenMore},
+      {"a reset while JavaScript decides, which then asks for more", {}, ResetWhileAskingThenMore},
       {"an abort while JavaScript decides", {}, AbortWhileAsking},
       {"both sides reset in one batch", {}, BothReset},
       {"both sides reset in one batch, the backend first", {}, BothResetTheOtherWayRound},

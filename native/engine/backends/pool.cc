@@ -65,7 +65,7 @@ std::size_t Choice::Best(const Pool& pool, std::int64_t now_ns, Rank& best_rank)
 }
 
 // Another worker may have taken the best member since the comparison. Then each later member that still has as few connections is as
-// good. To compare all members again instead would let a worker that is always a little earlier win every time.
+// good. If it compared all members again, a worker that is always a little earlier would win every time.
 bool Choice::TakeEqual(const Pool& pool, std::int64_t now_ns, const Rank& rank) {
   const std::size_t count = pool.loads.size();
   const bool avoided = std::get<0>(rank);
