@@ -43,7 +43,7 @@ export interface ApplierOptions {
 }
 
 interface Failure {
-  /** The back-off delays only a retry of the same attempt (`attemptOf`). */
+  /** The backoff delays only a retry of the same attempt (`attemptOf`). */
   readonly attempt: string;
   readonly times: number;
   readonly retryAtMs: number;
@@ -285,7 +285,7 @@ function publishesReadyEndpoint(action: Action): boolean {
   return endpoints?.some(({ conditions }) => conditions?.ready !== false) ?? false;
 }
 
-/** Identifies an attempt: its kind and, after a conflict, the version. The back-off of one attempt does not delay a different one. */
+/** Identifies an attempt: its kind and, after a conflict, the version. The backoff of one attempt does not delay a different one. */
 const attemptOf = (action: Action, byVersion: boolean): string =>
   byVersion && 'resourceVersion' in action ? `${action.kind} ${action.resourceVersion}` : action.kind;
 

@@ -140,11 +140,7 @@ function orphanedSlices({ slices, self }: KubeWorld, claims: Claims, namespace: 
     if (claims.published.has(key)) continue;
     for (const slice of list) {
       if (slice.instance !== self.instance || !isKnown(slice.listener, claims)) continue;
-      const isReserved = slice.listener !== null && claims.reserved.has(key);
-      const why = isReserved
-        ? `AdditionalListener ${slice.listener} is not published`
-        : whyGone(slice.listener);
-      actions.push(removal(slice, namespace, why));
+      actions.push(removal(slice, namespace, whyGone(slice.listener)));
     }
   }
   // The order in the index depends on its history.
@@ -200,8 +196,9 @@ function serviceRemoval({ name, cluster, object }: OwnedService, namespace: stri
   return { kind: 'delete', resource: 'services', namespace, name, cluster, uid, resourceVersion, why };
 }
 
+/** A listener may be deleted or invalid, or its cluster may be gone. */
 const whyGone = (listener: string | null): string =>
-  `${listener === null ? 'the cluster' : `AdditionalListener ${listener}`} is gone`;
+  listener === null ? 'the cluster is gone' : `AdditionalListener ${listener} is not published any more`;
 
 const whyReleased = ({ listener }: OwnedService): string =>
   listener === null ? 'the cluster is no longer proxied' : whyGone(listener);

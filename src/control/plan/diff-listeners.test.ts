@@ -240,7 +240,7 @@ describe('a listener is withdrawn by', () => {
     new Instance(api).settle(site);
     const next = new Instance(api);
     const wrong = { ...site, listeners: [listener('ssh', { protocol: 'UDP' })] };
-    const why = `AdditionalListener ${NAMESPACE}/ssh is not published`;
+    const why = `AdditionalListener ${NAMESPACE}/ssh is not published any more`;
     expect(next.plan(wrong).actions).toContainEqual(expect.objectContaining({ kind: 'delete', why }));
     next.settle(wrong);
     api.nowMs += 60_000;
