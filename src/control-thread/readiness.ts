@@ -1,5 +1,5 @@
-// Which checks of the control side have passed since the start. Each list was read once, the first health checks are in, published
-// clusters are served, and the Lease was held. A passed check never fails again. Reports every change, and starts nothing itself.
+// Tracks which checks of the control side have passed since the start: lists read, first health checks done, published clusters
+// served, Lease held. A passed check never fails again. Reports every change, and starts nothing itself.
 import type { ReadyCheck } from '../control/objects/ready-check.ts';
 
 export interface ReadinessOptions {

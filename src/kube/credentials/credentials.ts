@@ -11,7 +11,7 @@ import type { RareCredentials } from './rare-credentials.ts';
 
 export interface CredentialsOptions {
   readonly place: KubeconfigPlace;
-  /** Exec plugins inherit it. */
+  /** Exec plugins inherit this environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now?: () => number;
   /** Called when files become unreadable, and with null when they are readable again. The text never contains a secret. */

@@ -116,7 +116,7 @@ export class Reflector<T> {
 
   /**
    * Whether the content includes all writes up to this version of the collection (null: unknown version). `listsBegun` is the number of
-   * lists when the server already had the version. True if the watch has reached the version, or if a later list has completed. After a
+   * lists begun when the server already had the version. True if the watch has reached the version, or if a later list has completed. After a
    * restore from a backup only the list helps, because the version can be far ahead of the server's.
    */
   hasReached(version: string | null, listsBegun: number): boolean {
