@@ -27,7 +27,7 @@ bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
 }
 
 // A client arrives that the worker cannot accept. The worker must not spin.
-bool WaitsInPeace(Stage& stage, int& next) {
+bool WaitsWithoutSpinning(Stage& stage, int& next) {
   next = stage.Connect();
   const bool said = stage.Say(next, "next");
   const int before = fault::CountOf(fault::Call::kEpollWait);
@@ -48,7 +48,7 @@ void FewWakeUps(Stage& stage, const Scenario&) {
   if (!Relaying(stage, client, backend)) return;
   RunOut();
   int next = -1;
-  if (!WaitsInPeace(stage, next)) return;
+  if (!WaitsWithoutSpinning(stage, next)) return;
   STEP(stage.Say(client, "meanwhile"));
   STEP(stage.Hear(backend, "meanwhile"));
   fault::Recover();
@@ -59,7 +59,7 @@ void FewWakeUps(Stage& stage, const Scenario&) {
 void FewWakeUpsWithoutMemory(Stage& stage, const Scenario&) {
   fault::Always(fault::Call::kAccept, ENOBUFS);
   int next = -1;
-  if (!WaitsInPeace(stage, next)) return;
+  if (!WaitsWithoutSpinning(stage, next)) return;
   fault::Recover();
   STEP(Served(stage, next));
 }
@@ -120,7 +120,7 @@ void EventsNotTaken(Stage& stage, const Scenario& self) {
   }
   STEP(fault::Accepted() == most);
   int next = -1;
-  if (!WaitsInPeace(stage, next)) return;
+  if (!WaitsWithoutSpinning(stage, next)) return;
   STEP(fault::Accepted() == most);
   STEP(Served(stage, next));
 }
