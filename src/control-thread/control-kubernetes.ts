@@ -184,7 +184,7 @@ export class ControlKubernetes {
 
   /**
    * Warns once for each advertised address at which this instance does not listen. This is not an error: the address may be intended,
-   * such as the address of a proxy in front, or may come from the default route.
+   * such as the address of a proxy in front. It may also come from the default route.
    */
   #warnIfUnreachable(): void {
     const choice = this.#advertised();

@@ -138,13 +138,13 @@ export class KubePublisher implements Publisher {
     clearTimeout(timer);
   }
 
-  /** This process serves a cluster that this instance publishes. True only after the first health checks. */
+  /** Fails if this process serves none of the clusters that this instance publishes. Valid after the first health checks. */
   publishedCheck(): ReadyCheck {
     const { takeOver } = this.#options.settings.claim;
     return { name: 'published-clusters', failure: takeOver ? null : this.#served.servesNone };
   }
 
-  /** This process has held the Lease of its node. */
+  /** Passes once this process has held the Lease of its node. */
   leaseCheck(): ReadyCheck {
     return this.#membership.leaseCheck();
   }

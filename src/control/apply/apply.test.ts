@@ -34,7 +34,7 @@ interface Asked extends Request {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A watch that never delivers anything. */
-const MUTE = { listsBegun: () => 0, hasReached: () => false };
+const SILENT_WATCH = { listsBegun: () => 0, hasReached: () => false };
 
 describe('the applier', () => {
   let nowMs = 0;
@@ -58,9 +58,9 @@ describe('the applier', () => {
     const now = () => nowMs;
     const versionOf = ({ metadata }: ServiceObject | EndpointSliceObject) => metadata?.resourceVersion ?? '';
     written = {
-      services: new WrittenObjects<ServiceObject>(versionOf, MUTE),
-      slices: new WrittenObjects<EndpointSliceObject>(versionOf, MUTE),
-      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, MUTE),
+      services: new WrittenObjects<ServiceObject>(versionOf, SILENT_WATCH),
+      slices: new WrittenObjects<EndpointSliceObject>(versionOf, SILENT_WATCH),
+      secrets: new WrittenObjects<KubeconfigSecret>(({ resourceVersion }) => resourceVersion, SILENT_WATCH),
     };
     const client: Requester = {
       request: <T>(request: Request) =>

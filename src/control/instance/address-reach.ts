@@ -1,5 +1,5 @@
-// Whether clients reach this instance at an address. They do not if the API server would reject the address in a slice, if no client
-// can reach the address, or if `--listen` names another address. Pure.
+// Whether clients reach this instance at an address. They do not if the API server would reject the address, if no client can
+// reach it, or if `--listen` names another one. Pure.
 import { type BlockList, isIP, isIPv4, SocketAddress } from 'node:net';
 import { addressRanges } from '../sources/api-server-address.ts';
 

@@ -1,5 +1,5 @@
-// Selects the address for the EndpointSlices, in this order: the configured address, the address of the pod, the single address in
-// `--listen`, the address of the default route's interface. Rejects, with a reason, an address that the API server would reject or that no client could reach.
+// Selects the address for the EndpointSlices: the configured address, else the pod's, else the single address in `--listen`, else
+// the address of the default route's interface. Rejects, with a reason, an address that the API server would reject or that no client could reach.
 // Pure.
 import { isIP, SocketAddress } from 'node:net';
 import { addressRefusal } from './address-reach.ts';

@@ -386,7 +386,7 @@ describe('a Lease of the API', () => {
     tags: {},
   });
 
-  test('is read', () => {
+  test('is read into its instance, holder, times and version', () => {
     expect(seenLease({ ...object, metadata: { ...object.metadata, resourceVersion: '7' } })).toEqual({
       name: 'isthmus-net-1',
       instance: 'net-1',
@@ -399,7 +399,7 @@ describe('a Lease of the API', () => {
 
   test.each([
     ['of another program', {}],
-    ['whose name is not that of its instance', { metadata: { ...object.metadata, name: 'isthmus-net-2' } }],
+    ['whose name does not contain its instance', { metadata: { ...object.metadata, name: 'isthmus-net-2' } }],
   ])('%s is not ours', (_title, change) => {
     expect(seenLease(Object.keys(change).length === 0 ? {} : { ...object, ...change })).toBeNull();
   });

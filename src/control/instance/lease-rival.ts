@@ -70,7 +70,7 @@ export class LeaseRival {
   }
 
   /**
-   * For a Lease that does not exist. False while a live holder may still create it again with its next renewal: another client may have
+   * For a Lease that does not exist. False while a live holder may still create it again with its next renewal. Another client may have
    * deleted it, and the holder must keep it. The price: this also waits after a holder that ended and deleted the Lease itself.
    */
   mayCreate(now: number): boolean {

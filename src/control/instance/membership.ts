@@ -217,7 +217,7 @@ export class Membership {
     return [listCheck('leases', this.#leases.snapshot())];
   }
 
-  /** Passes once this process has held the Lease of its node. It takes the Lease only when it serves. */
+  /** Passes once this process has held the Lease of its node. A process takes the Lease only when it serves. */
   leaseCheck(): ReadyCheck {
     return { name: 'lease', failure: this.#wasHeld ? null : (this.#leaseProblem ?? 'not held yet') };
   }

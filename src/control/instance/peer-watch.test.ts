@@ -136,8 +136,8 @@ describe('the other instances', () => {
     expect(peers.live.has('a')).toBe(true);
     expect(peers).toMatchObject({ sameScope: new Set(['m']), rank: 0 });
     // This instance and the other one search all namespaces. A Lease without the annotation counts as ours.
-    const [alike, mute] = [lease('b', 1, 'b/1', { clusterNamespace: null }), lease('c', 1)];
-    expect(look([elsewhere, alike, mute, lease('m', 1)]).peers.rank).toBe(2);
+    const [alike, unannotated] = [lease('b', 1, 'b/1', { clusterNamespace: null }), lease('c', 1)];
+    expect(look([elsewhere, alike, unannotated, lease('m', 1)]).peers.rank).toBe(2);
   });
 
   test('are read live, one read at a time, before their objects and Leases are deleted', async () => {

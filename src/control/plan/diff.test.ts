@@ -72,7 +72,7 @@ describe('a plan', () => {
   };
   const kinds = (plan: Plan) => plan.actions.map(({ kind, resource, name }) => `${kind} ${resource} ${name}`);
 
-  describe('up', () => {
+  describe('to publish a cluster', () => {
     test('creates the Service, then the slice, rewrites the kubeconfig, and then does nothing more', () => {
       api.putSecret(SECRET, DIRECT);
       const seen = () => api.seenBy({});
@@ -156,7 +156,7 @@ describe('a plan', () => {
     });
   });
 
-  describe('down', () => {
+  describe('to withdraw a cluster', () => {
     const settled = () => settle(() => api.seenBy({}), [publication('prod')]);
 
     test('deletes our own slice at once when the backend fails, even in an incomplete World', () => {

@@ -10,7 +10,7 @@ export const namespaceOf = (reading: ClusterReading): string => common(reading).
 /** Infinity if unknown: an object with a known age takes precedence. */
 export const createdAtOf = (reading: ClusterReading): number =>
   common(reading).createdAtMs ?? Number.POSITIVE_INFINITY;
-/** null if the reading has no object, or the object has no name or no apiVersion. */
+/** null if the object has no usable name or no apiVersion. */
 export const objectOf = (reading: ClusterReading): ClusterObject | null => common(reading).object ?? null;
 
 /** The network id of spec that is not used. null if status confirms every network of spec, or if spec is trusted. */
@@ -37,8 +37,8 @@ export function factsStillHold(reading: ClusterReading, facts: ClusterFacts): bo
 }
 
 /**
- * The network of the cluster's machines; null if unknown. Facts of a previous object with the same name do not count: the new
- * object has new machines, whose addresses would then be dialled in the network of another tenant.
+ * The network of the cluster's machines; null if unknown. Facts of a previous object with the same name do not count. With
+ * them, the addresses of the new machines would be dialled in the network of another tenant.
  */
 export function machineNetworkOf(reading: ClusterReading, known: ClusterFacts | undefined): string | null {
   const own = common(reading).clusterNetworkId;

@@ -121,10 +121,10 @@ describe('an edit of the selector that an old API server accepted', () => {
   });
 
   test('is not an edit if the listener was recreated', () => {
-    const anew = listener('ssh', OTHER, { uid: 'another' });
+    const recreated = listener('ssh', OTHER, { uid: 'another' });
     const kube = published().seenBy({});
-    expect(routed(worldFor({ ...site, listeners: [anew], kube }))).toEqual(['10.0.0.12']);
-    expect(routed(worldFor({ ...site, listeners: [anew] }, worldFor(site)))).toEqual(['10.0.0.12']);
+    expect(routed(worldFor({ ...site, listeners: [recreated], kube }))).toEqual(['10.0.0.12']);
+    expect(routed(worldFor({ ...site, listeners: [recreated] }, worldFor(site)))).toEqual(['10.0.0.12']);
   });
 });
 
@@ -204,7 +204,10 @@ describe('a deleted listener', () => {
       machine('x-1', '10.0.0.12', { role: 'worker' }, { cluster: 'kube-2' }),
     ];
     const both = { ...site, clusters, machines };
-    const anew = { ...both, listeners: [listener('ssh', { clusterName: 'kube-2' }, { uid: 'another' })] };
+    const recreated = {
+      ...both,
+      listeners: [listener('ssh', { clusterName: 'kube-2' }, { uid: 'another' })],
+    };
     const published = (world: ReturnType<typeof worldFor>) =>
       desiredFor(world).publications.filter(({ listener: of }) => of);
     for (const between of [null, { ...both, listeners: [] }]) {
@@ -212,13 +215,13 @@ describe('a deleted listener', () => {
       if (between !== null) world = worldFor({ ...between, kube: kube(api) }, world);
       for (const waitMs of [0, 4999]) {
         api.nowMs += waitMs;
-        world = worldFor({ ...anew, kube: kube(api) }, world);
+        world = worldFor({ ...recreated, kube: kube(api) }, world);
         expect(routed(world)).toEqual(['10.0.0.11']);
         expect(published(world)).toMatchObject([{ cluster: 'kube-1', want: 'leaving' }]);
       }
       api.nowMs += 1;
-      world = worldFor({ ...anew, kube: kube(api) }, world);
-      world = worldFor({ ...anew, kube: kube(api) }, world);
+      world = worldFor({ ...recreated, kube: kube(api) }, world);
+      world = worldFor({ ...recreated, kube: kube(api) }, world);
       expect(routed(world)).toEqual(['10.0.0.12']);
       expect(published(world)).toMatchObject([{ cluster: 'kube-2', want: 'live' }]);
     }
