@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The command line: selects the command, reads its configuration, maps signals to a drain and errors to exit codes.
+import type { App } from './app.ts';
 import {
   formatProblems,
   problemText,
@@ -11,6 +12,7 @@ import { nearest } from './cli/config/nearest.ts';
 import { thisMachine } from './cli/config/this-machine.ts';
 import { type CommandName, EXIT, type ExitCode, signalExit } from './cli/exit-codes.ts';
 import { HELP, MAIN_HELP } from './cli/help.ts';
+import type { Service } from './lifecycle/service.ts';
 import type { Environment } from './lifecycle/settings-environment.ts';
 import { CLOCK_FIX, clockProblem, nodeProblem } from './lifecycle/start-checks.ts';
 import type { Log } from './telemetry/log/log-fields.ts';
@@ -130,29 +132,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     throw error;
   });
   await Promise.race([started, signal.first, app.failed, ...(dismissed === undefined ? [] : [dismissed])]);
-  let code: ExitCode = EXIT.ok;
-  let isRefused = false;
-  const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
-    logger.info({ pid, version: taken }, 'handed over to successor: waiting for open connections'),
-  );
-  await Promise.race([
-    app.failed,
-    ...(handedOver === undefined ? [] : [handedOver]),
-    signal.first.then((name) => logger.info({ signal: name }, 'stopping: draining open connections')),
-    app.superseded.then((holder) => {
-      code = EXIT.superseded;
-      logger.error(
-        { holder },
-        'superseded: another process holds the Lease of this node; draining without further writes ' +
-          '(two instances on one node each need their own --node-name)',
-      );
-    }),
-    app.leaseRefused.then((reason) => {
-      code = EXIT.superseded;
-      isRefused = true;
-      logger.fatal({ reason }, 'refused: another process holds the Lease of this node, and stays alive');
-    }),
-  ]);
+  const end = await untilEnding({ app, service, signal, logger });
   const drained = async () => {
     await service?.beforeStop();
     service?.stopping(config.propagationWaitMs + config.drainTimeoutMs + ENDING_ROOM_MS);
@@ -160,7 +140,7 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     // The kubelet restarts a container whose first process exits, or whose health port stops answering. The restarted process would
     // take the sockets back from the successor. So this process stays until the kubelet sends a signal.
     // A refused process replaced no other: the kubelet should show it as failed.
-    const isReplaced = !signal.seen() && process.pid === 1 && !isRefused;
+    const isReplaced = !signal.seen() && process.pid === 1 && !end.isRefused;
     if (isReplaced) {
       logger.info({}, 'waiting for a signal: the kubelet restarts a container that exits by itself');
       await Promise.race([signal.first, new Promise((resolve) => setTimeout(resolve, REPLACED_WITHIN_MS))]);
@@ -169,10 +149,50 @@ async function serve(config: RunConfig, logger: Logger): Promise<ExitCode> {
     return null;
   };
   const second = await Promise.race([drained(), signal.second, app.failed]);
-  if (second === null) return signal.seen() && !isRefused ? EXIT.ok : code;
+  if (second === null) return signal.seen() && !end.isRefused ? EXIT.ok : end.code;
   logger.warn({ signal: second }, 'second signal: exiting immediately');
   await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS))]);
   return signalExit(second);
+}
+
+interface StartedParts {
+  readonly app: App;
+  readonly service: Service | null;
+  readonly signal: Signals;
+  readonly logger: Logger;
+}
+
+/** The exit code, and whether another process refused the Lease. Both may still change during the drain. */
+interface Ending {
+  code: ExitCode;
+  isRefused: boolean;
+}
+
+/** Waits for the first reason to drain, and logs it. */
+async function untilEnding({ app, service, signal, logger }: StartedParts): Promise<Readonly<Ending>> {
+  const end: Ending = { code: EXIT.ok, isRefused: false };
+  const handedOver = service?.handedOver.then(({ pid, version: taken }) =>
+    logger.info({ pid, version: taken }, 'handed over to successor: waiting for open connections'),
+  );
+  await Promise.race([
+    app.failed,
+    ...(handedOver === undefined ? [] : [handedOver]),
+    signal.first.then((name) => logger.info({ signal: name }, 'stopping: draining open connections')),
+    app.superseded.then((holder) => {
+      end.code = EXIT.superseded;
+      logger.error(
+        { holder },
+        'superseded: another process holds the Lease of this node; draining without further writes ' +
+          '(two instances on one node each need their own --node-name)',
+      );
+    }),
+    app.leaseRefused.then((reason) => {
+      end.code = EXIT.superseded;
+      end.isRefused = true;
+      logger.fatal({ reason }, 'refused: another process holds the Lease of this node, and stays alive');
+    }),
+  ]);
+  return end;
 }
 
 /** The service for a supervisor and for upgrades without downtime; null when the configuration asks for neither. */
@@ -194,11 +214,13 @@ async function openService(config: RunConfig, processId: string, log: Log) {
   return Service.open({ addon, directory, ...identity, environment, pid, uid, log });
 }
 
-function untilSignal(): {
-  first: Promise<NodeJS.Signals>;
-  second: Promise<NodeJS.Signals>;
+interface Signals {
+  readonly first: Promise<NodeJS.Signals>;
+  readonly second: Promise<NodeJS.Signals>;
   seen(): boolean;
-} {
+}
+
+function untilSignal(): Signals {
   const first = Promise.withResolvers<NodeJS.Signals>();
   const second = Promise.withResolvers<NodeJS.Signals>();
   let seen = 0;

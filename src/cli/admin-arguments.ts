@@ -45,6 +45,24 @@ export function adminArguments<V extends object = object>(
   const { values: given, positionals: words } = parsed;
   const isTwice = Object.values(given).some((value) => Array.isArray(value) && value.length > 1);
   if (isTwice || words.length !== (own.words ?? 0)) return { kind: 'usage' };
+  const { values, problems } = readValues(readers, given, environment);
+  if (problems.length > 0) return { kind: 'problems', problems };
+  const { admin, ...others } = values;
+  return {
+    kind: 'read',
+    endpoint: admin as Endpoint,
+    json: given.json === true,
+    words,
+    switches: new Set(own.switches?.filter((name) => given[name])),
+    values: others as V,
+  };
+}
+
+function readValues(
+  readers: Readonly<Record<string, { readonly fallback: string; readonly reader: Reader<unknown> }>>,
+  given: Readonly<Record<string, unknown>>,
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly values: Readonly<Record<string, unknown>>; readonly problems: readonly ConfigProblem[] } {
   const problems: ConfigProblem[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, { fallback, reader }] of Object.entries(readers)) {
@@ -56,14 +74,5 @@ export function adminArguments<V extends object = object>(
     if ('value' in read) values[name] = read.value;
     else problems.push({ where, value, wanted: read.wanted });
   }
-  if (problems.length > 0) return { kind: 'problems', problems };
-  const { admin, ...others } = values;
-  return {
-    kind: 'read',
-    endpoint: admin as Endpoint,
-    json: given.json === true,
-    words,
-    switches: new Set(own.switches?.filter((name) => given[name])),
-    values: others as V,
-  };
+  return { values, problems };
 }

@@ -76,36 +76,48 @@ function readValue(text: string, from: number): { readonly text: string; readonl
   let value = '';
   /** The length of `value` without the unquoted spaces at its end. */
   let kept = 0;
-  let quote = '';
   /** True before the value and after a closing quote. There a quote opens a quoted part, and spaces are skipped. */
   let isBefore = true;
   let at = from;
-  for (; at < text.length; at += 1) {
-    const char = text[at] as string;
-    if (quote !== '') {
-      if (char === quote) {
-        quote = '';
-        isBefore = true;
-      } else if (char === '\\' && quote === '"' && at + 1 < text.length) {
-        at += 1;
-        const next = text[at] as string;
-        if (next !== '\n') value += ESCAPABLE.includes(next) ? next : `\\${next}`;
-      } else value += char;
-      kept = value.length;
-    } else if (char === '\n') break;
-    else if (char === '\\' && at + 1 < text.length) {
-      at += 1;
-      if (text[at] !== '\n') value += text[at];
-      kept = value.length;
-      isBefore = false;
-    } else if (isBefore && (char === '"' || char === "'")) quote = char;
-    else if (!isSpace(char)) {
-      value += char;
-      kept = value.length;
-      isBefore = false;
-    } else if (!isBefore) value += char;
+  while (at < text.length && text[at] !== '\n') {
+    const part = partAt(text, at, isBefore);
+    at = part.end;
+    if (part.kind !== 'space' || !isBefore) value += part.text;
+    if (part.kind === 'space') continue;
+    kept = value.length;
+    isBefore = part.kind === 'quoted';
   }
   return { text: value.slice(0, kept), end: at };
+}
+
+interface ValuePart {
+  readonly kind: 'quoted' | 'bare' | 'space';
+  readonly text: string;
+  readonly end: number;
+}
+
+function partAt(text: string, at: number, mayQuote: boolean): ValuePart {
+  const char = text[at] as string;
+  if (mayQuote && (char === '"' || char === "'")) return quotedAt(text, at, char);
+  if (isSpace(char)) return { kind: 'space', text: char, end: at + 1 };
+  if (char !== '\\' || at + 1 === text.length) return { kind: 'bare', text: char, end: at + 1 };
+  const next = text[at + 1] as string;
+  return { kind: 'bare', text: next === '\n' ? '' : next, end: at + 2 };
+}
+
+/** Without the closing quote, the part ends with the text. */
+function quotedAt(text: string, from: number, quote: string): ValuePart {
+  let value = '';
+  let at = from + 1;
+  for (; at < text.length && text[at] !== quote; at += 1) {
+    if (text[at] !== '\\' || quote !== '"' || at + 1 === text.length) value += text[at];
+    else {
+      at += 1;
+      const next = text[at] as string;
+      if (next !== '\n') value += ESCAPABLE.includes(next) ? next : `\\${next}`;
+    }
+  }
+  return { kind: 'quoted', text: value, end: Math.min(at + 1, text.length) };
 }
 
 const isSpace = (char: string) => /[ \t\r]/.test(char);

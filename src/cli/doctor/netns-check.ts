@@ -3,7 +3,7 @@ import { type Dirent, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isNetworkNetns, netnsPrefixes } from '../../control/world/netns-index.ts';
 import { identify } from '../../netns/identify.ts';
-import { hiddenHost, MOUNT_NETNS, placeOf } from '../../netns/mount-place.ts';
+import { hiddenHost, MOUNT_NETNS, type MountPlace, placeOf } from '../../netns/mount-place.ts';
 import type { NativeAddon } from '../../netns/native.ts';
 import { type Check, type Finding, ok, problem, warning } from './check.ts';
 import type { LoadedAddon } from './machine-checks.ts';
@@ -22,24 +22,26 @@ export function netnsCheck(options: NetnsCheckOptions): Check {
   return { name: 'netns', after: ['addon'], run: () => look(options) };
 }
 
-function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: NetnsCheckOptions): Finding {
+/** What the rules judge. */
+interface DirectoryView extends Sorted {
+  readonly directory: string;
+  readonly inContainer: boolean;
+  readonly isEmpty: boolean;
+  readonly mountinfo: string | undefined;
+  /** How many usable namespaces have the name of a Neutron network. */
+  readonly known: number;
+  readonly counts: string;
+  /** null outside a container. */
+  readonly place: MountPlace | null;
+}
+
+function look(options: NetnsCheckOptions): Finding {
+  const { directory, addedPrefixes, loaded, inContainer, mountinfo } = options;
   let files: Dirent[];
   try {
     files = readdirSync(directory, { withFileTypes: true });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOENT')
-      return problem(
-        `${directory} cannot be read: ${message}`,
-        'Let this user read it, or correct --netns-dir.',
-      );
-    const found = `${directory} does not exist`;
-    return inContainer
-      ? problem(`${found} in this container`, MOUNT_NETNS)
-      : warning(
-          found,
-          'The first network namespace creates it. If this host has them in another directory, set --netns-dir.',
-        );
+    return unreadable(error as NodeJS.ErrnoException, options);
   }
   const { usable, unusable } = sorted(files, directory, loaded.addon as NativeAddon);
   const prefixes = netnsPrefixes(addedPrefixes);
@@ -47,45 +49,86 @@ function look({ directory, addedPrefixes, loaded, inContainer, mountinfo }: Netn
   const counts =
     `${usable.length} network ${usable.length === 1 ? 'namespace' : 'namespaces'} in ${directory}, ` +
     `${known} of them named ${prefixes.map((prefix) => `${prefix}…`).join(' or ')}`;
-  const [first] = unusable;
-  if (first !== undefined && usable.length === 0)
+  const place = inContainer ? placeOf(directory, mountinfo) : null;
+  const isEmpty = files.length === 0;
+  const view = { directory, inContainer, isEmpty, mountinfo, usable, unusable, known, counts, place };
+  for (const rule of RULES) {
+    const finding = rule(view);
+    if (finding !== null) return finding;
+  }
+  return ok(counts);
+}
+
+function unreadable(
+  { code, message }: NodeJS.ErrnoException,
+  { directory, inContainer }: NetnsCheckOptions,
+): Finding {
+  if (code !== 'ENOENT')
     return problem(
-      `none of the ${unusable.length} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
+      `${directory} cannot be read: ${message}`,
+      'Let this user read it, or correct --netns-dir.',
+    );
+  const found = `${directory} does not exist`;
+  return inContainer
+    ? problem(`${found} in this container`, MOUNT_NETNS)
+    : warning(
+        found,
+        'The first network namespace creates it. If this host has them in another directory, set --netns-dir.',
+      );
+}
+
+/** In order: the first finding counts. */
+const RULES: readonly ((view: DirectoryView) => Finding | null)[] = [
+  function noneUsable({ directory, inContainer, usable, unusable: [first, ...others] }) {
+    if (first === undefined || usable.length > 0) return null;
+    return problem(
+      `none of the ${others.length + 1} entries of ${directory} can be used: ${first.name} is ${first.reason}`,
       inContainer ? MOUNT_NETNS : 'Remove the files of deleted namespaces, or correct --netns-dir.',
     );
-  const hidden = inContainer && files.length === 0 && mountinfo === undefined ? hiddenHost(directory) : null;
-  if (hidden !== null) return problem(hidden, MOUNT_NETNS);
-  const place = inContainer ? placeOf(directory, mountinfo) : null;
-  if (place?.propagation === 'private')
+  },
+  function hostHidden({ directory, inContainer, isEmpty, mountinfo }) {
+    const hidden = inContainer && isEmpty && mountinfo === undefined ? hiddenHost(directory) : null;
+    return hidden === null ? null : problem(hidden, MOUNT_NETNS);
+  },
+  function privateMount({ usable, counts, place }) {
+    if (place?.propagation !== 'private') return null;
     return (usable.length === 0 ? problem : warning)(
       `${counts}; namespaces that the host adds later will not be seen here (the mount is private)`,
       MOUNT_NETNS,
     );
-  if (usable.length === 0)
+  },
+  function noNamespace({ inContainer, usable, counts }) {
+    if (usable.length > 0) return null;
     return warning(
       counts,
       inContainer
         ? `If the host has some (ip netns list): ${MOUNT_NETNS}`
         : 'If this is a network node: is the DHCP or OVN metadata agent running, and --netns-dir right?',
     );
-  if (first !== undefined)
+  },
+  function someUnusable({ unusable: [first, ...others], counts }) {
+    if (first === undefined) return null;
     return warning(
-      `${counts}; ${unusable.length} cannot be used: ${first.name} is ${first.reason}`,
+      `${counts}; ${others.length + 1} cannot be used: ${first.name} is ${first.reason}`,
       'Remove the files of deleted namespaces (ip netns delete <name>).',
     );
-  if (known === 0)
+  },
+  function noNetworkNode({ known, counts }) {
+    if (known > 0) return null;
     return warning(
       counts,
       'On a network node the DHCP or the OVN metadata agent creates them. Is this host a network node?',
     );
+  },
   // `ip netns add` makes the directory a mount for the first namespace after a boot.
-  if (place?.lostReadOnly === true)
+  function lostReadOnly({ counts, place }) {
+    if (place?.lostReadOnly !== true) return null;
     return warning(
       `${counts}; the directory is writable here, although it was mounted read-only: the host has made it a separate mount since then`,
       'Restart this container. To prevent this state, enable run-netns.mount on the host (docs/how-to/install/kubernetes.md).',
     );
-  return ok(counts);
-}
+  },
+];
 
 interface Sorted {
   readonly usable: readonly string[];

@@ -196,18 +196,14 @@ export class Applier {
   async #request(action: Action): Promise<boolean> {
     const { client, written } = this.#options;
     const { signal } = this.#abort;
+    const limits = { timeoutMs: REQUEST_MS, signal };
     const { resource, namespace, name } = action;
     const path = resourcePath({ ...GROUPS[resource], resource, namespace, name });
     switch (action.kind) {
       case 'create': {
         const collection = resourcePath({ ...GROUPS[resource], resource, namespace });
-        const made = await client.request<Answer>({
-          method: 'POST',
-          path: collection,
-          body: action.object,
-          timeoutMs: REQUEST_MS,
-          signal,
-        });
+        const body = action.object;
+        const made = await client.request<Answer>({ method: 'POST', path: collection, body, ...limits });
         this.#record(resource, name, objectIn(made, 'create', collection), null);
         return true;
       }
@@ -215,14 +211,7 @@ export class Applier {
         const { resourceVersion } = action;
         const patch = action.patch as { readonly metadata?: object };
         const body = { ...patch, metadata: { ...patch.metadata, resourceVersion } };
-        const changed = await client.request<Answer>({
-          method: 'PATCH',
-          patch: 'merge',
-          path,
-          body,
-          timeoutMs: REQUEST_MS,
-          signal,
-        });
+        const changed = await client.request<Answer>({ ...MERGE_PATCH, path, body, ...limits });
         this.#record(resource, name, objectIn(changed, 'patch', path), resourceVersion);
         return true;
       }
@@ -231,7 +220,7 @@ export class Applier {
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
         // `urgent`: the additional slots would be useless if the request had to wait for a connection.
         const urgent = isWithdrawal(action);
-        await client.request({ method: 'DELETE', path, body, urgent, timeoutMs: REQUEST_MS, signal });
+        await client.request({ method: 'DELETE', path, body, urgent, ...limits });
         this.#record(resource, name, null, resourceVersion);
         return true;
       }
@@ -245,15 +234,7 @@ export class Applier {
       }
       case 'status': {
         const body = { status: action.status };
-        const statusPath = `${path}/status`;
-        await client.request({
-          method: 'PATCH',
-          patch: 'merge',
-          path: statusPath,
-          body,
-          timeoutMs: REQUEST_MS,
-          signal,
-        });
+        await client.request({ ...MERGE_PATCH, path: `${path}/status`, body, ...limits });
         return true;
       }
     }
@@ -267,6 +248,8 @@ export class Applier {
       slices.record(name, answer === null ? null : observedSlice(answer), replaced);
   }
 }
+
+const MERGE_PATCH = { method: 'PATCH', patch: 'merge' } as const;
 
 interface Answer {
   readonly metadata: object;

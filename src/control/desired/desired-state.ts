@@ -1,13 +1,7 @@
 // The desired state: the route table, the backends to probe, and the state of each cluster with its reason. A pure function of
 // the world: instances with the same view decide the same. An invalid cluster does not affect the others.
 import type { ProbeTarget } from '../../health/probe.ts';
-import {
-  type PortRoute,
-  type Route,
-  type RouteEntry,
-  type RouteTable,
-  routeTable,
-} from '../../routing/route-table.ts';
+import { type PortRoute, type RouteEntry, type RouteTable, routeTable } from '../../routing/route-table.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
@@ -18,7 +12,7 @@ import { netnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
 import { clusterDecision } from './cluster-decision.ts';
 import type { ClusterStatus } from './cluster-status.ts';
-import type { DesiredSettings } from './desired-context.ts';
+import type { DesiredContext, DesiredSettings } from './desired-context.ts';
 import { listenerStates, namedListeners } from './listener-state.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import { type NameClaims, nameClaims } from './name-claims.ts';
@@ -65,40 +59,13 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
   const claims = claimsOf(world, settings, cache);
   const context = { world, index, claims, settings, cache };
 
-  const entries: RouteEntry[] = [];
-  const statuses: ClusterStatus[] = [];
-  const targets = new Map<string, ProbeTarget>();
-  const byCluster = new Map<string, Route>();
-  const publications = new Map<string, Publication>();
-  const objects = new Map<string, ClusterObject>();
-  for (const reading of world.clusters) {
-    const { status, publication, entry, targets: own } = clusterDecision(reading, context);
-    statuses.push(status);
-    const object = objectOf(reading);
-    if (object !== null) objects.set(status.origin, object);
-    if (publication !== null && !publications.has(publication.cluster))
-      publications.set(publication.cluster, publication);
-    if (entry === null) continue;
-    if (!byCluster.has(entry.route.cluster)) byCluster.set(entry.route.cluster, entry.route);
-    entries.push(entry);
-    for (const target of own) if (!targets.has(target.key)) targets.set(target.key, target);
-  }
-
+  const { statuses, objects, ...decided } = clusterResults(context);
   const listeners = listenerStates(context);
   // Clusters come first: on a duplicate server name or probe target, the cluster's entry wins.
-  entries.push(...listeners.entries);
-  for (const target of listeners.targets) if (!targets.has(target.key)) targets.set(target.key, target);
-
-  const problems = [
-    ...world.sourceProblems,
-    ...world.netnsProblems.map(({ name, reason }) => ({ origin: `netns ${name}`, reason })),
-  ];
-  const defaultRoute =
-    settings.defaultCluster === null ? null : (byCluster.get(settings.defaultCluster) ?? null);
-  if (settings.defaultCluster !== null && defaultRoute === null) {
-    const reason = `no proxied cluster is named ${settings.defaultCluster}: clients without a server name are rejected`;
-    problems.push({ origin: '--default-cluster', reason });
-  }
+  const entries = [...decided.entries, ...listeners.entries];
+  const targets = firstOfKey([...decided.targets, ...listeners.targets], ({ key }) => key);
+  const { defaultCluster } = settings;
+  const defaultRoute = decided.entries.find(({ route }) => route.cluster === defaultCluster)?.route ?? null;
   return Object.freeze({
     complete: world.complete,
     ports: listeners.ports,
@@ -112,15 +79,66 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
     objects,
     vanishedSinceMs: world.vanishedSinceMs,
     publications: Object.freeze(
-      [...publications.values(), ...listeners.publications].sort((a, b) =>
+      [...decided.publications, ...listeners.publications].sort((a, b) =>
         byText(publicationKey(a), publicationKey(b)),
       ),
     ),
-    backends: Object.freeze([...targets.values()].sort((a, b) => byText(a.key, b.key))),
-    problems: Object.freeze(
-      problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)),
-    ),
+    backends: Object.freeze(targets.sort((a, b) => byText(a.key, b.key))),
+    problems: problemsOf(world, defaultRoute === null ? defaultCluster : null),
   });
+}
+
+interface ClusterResults {
+  readonly statuses: ClusterStatus[];
+  readonly objects: ReadonlyMap<string, ClusterObject>;
+  readonly entries: readonly RouteEntry[];
+  readonly targets: readonly ProbeTarget[];
+  /** Of clusters that share a name, the first. */
+  readonly publications: readonly Publication[];
+}
+
+function clusterResults(context: DesiredContext): ClusterResults {
+  const statuses: ClusterStatus[] = [];
+  const objects = new Map<string, ClusterObject>();
+  const entries: RouteEntry[] = [];
+  const targets: ProbeTarget[] = [];
+  const publications: Publication[] = [];
+  for (const reading of context.world.clusters) {
+    const decision = clusterDecision(reading, context);
+    statuses.push(decision.status);
+    const object = objectOf(reading);
+    if (object !== null) objects.set(decision.status.origin, object);
+    if (decision.publication !== null) publications.push(decision.publication);
+    if (decision.entry === null) continue;
+    entries.push(decision.entry);
+    targets.push(...decision.targets);
+  }
+  return {
+    statuses,
+    objects,
+    entries,
+    targets,
+    publications: firstOfKey(publications, ({ cluster }) => cluster),
+  };
+}
+
+function firstOfKey<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  const first = new Map<string, T>();
+  for (const item of items) if (!first.has(keyOf(item))) first.set(keyOf(item), item);
+  return [...first.values()];
+}
+
+/** `missingDefault`: the name of a `--default-cluster` that is not proxied. */
+function problemsOf(world: World, missingDefault: string | null): readonly Problem[] {
+  const problems = [
+    ...world.sourceProblems,
+    ...world.netnsProblems.map(({ name, reason }) => ({ origin: `netns ${name}`, reason })),
+  ];
+  if (missingDefault !== null) {
+    const reason = `no proxied cluster is named ${missingDefault}: clients without a server name are rejected`;
+    problems.push({ origin: '--default-cluster', reason });
+  }
+  return Object.freeze(problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)));
 }
 
 const NO_PREFIXES: readonly string[] = [];

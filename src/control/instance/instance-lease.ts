@@ -205,44 +205,16 @@ export class InstanceLease {
 
   /** null: another process was faster, or it is not yet known whether the other holder is alive. The caller retries. */
   async #take(): Promise<LeaseObject | null> {
-    const { namespace, instance, holder, host, process, daemonSet } = this.#options;
-    const { clusterNamespace, tags, wallNow } = this.#options;
     const found = await this.#read();
-    const nowMs = wallNow();
+    const nowMs = this.#options.wallNow();
     const reason = found === null ? await this.#reasonToCreate() : await this.#reason(found);
     if (reason === 'none') return null;
-    const transitions = found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1;
-    const lease = leaseOf({
-      instance,
-      namespace,
-      holder,
-      host,
-      ...(process !== undefined && { process }),
-      ...(daemonSet !== undefined && { daemonSet }),
-      ...(clusterNamespace !== undefined && { clusterNamespace }),
-      acquiredAtMs: nowMs,
-      renewedAtMs: nowMs,
-      transitions,
-      tags,
-    });
+    const lease = this.#ownLease(found, nowMs);
     const mayBeNamed = this.#mayBeNamed;
     this.#mayBeNamed = true;
     try {
-      if (found === null) {
-        const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
-        const made = await this.#request({ method: 'POST', path, body: lease });
-        if (!this.#held || !this.#problem) return made;
-        // If RBAC allows create but not patch, other instances delete the Lease again and again. Only a renewal proves recovery.
-        this.#known = knownOf(made);
-        return await this.#prolong(this.#known.resourceVersion);
-      }
-      const { resourceVersion } = found.metadata ?? {};
-      const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
-      const taken = await this.#request({
-        method: 'PATCH',
-        patch: 'merge',
-        body: { metadata, spec: lease.spec },
-      });
+      if (found === null) return await this.#create(lease);
+      const taken = await this.#replace(found, lease);
       this.#tellTaken(leaseHolder(found), reason);
       return taken;
     } catch (error) {
@@ -252,6 +224,39 @@ export class InstanceLease {
       }
       throw error;
     }
+  }
+
+  #ownLease(found: LeaseObject | null, nowMs: number): LeaseObject {
+    const { namespace, instance, holder, host, tags } = this.#options;
+    const { process, daemonSet, clusterNamespace } = this.#options;
+    return leaseOf({
+      instance,
+      namespace,
+      holder,
+      host,
+      ...(process !== undefined && { process }),
+      ...(daemonSet !== undefined && { daemonSet }),
+      ...(clusterNamespace !== undefined && { clusterNamespace }),
+      acquiredAtMs: nowMs,
+      renewedAtMs: nowMs,
+      transitions: found === null ? 0 : (found.spec?.leaseTransitions ?? 0) + 1,
+      tags,
+    });
+  }
+
+  async #create(lease: LeaseObject): Promise<LeaseObject> {
+    const path = this.#path.slice(0, this.#path.lastIndexOf('/'));
+    const made = await this.#request({ method: 'POST', path, body: lease });
+    if (!this.#held || !this.#problem) return made;
+    // If RBAC allows create but not patch, other instances delete the Lease again and again. Only a renewal proves recovery.
+    this.#known = knownOf(made);
+    return this.#prolong(this.#known.resourceVersion);
+  }
+
+  #replace(found: LeaseObject, lease: LeaseObject): Promise<LeaseObject> {
+    const { resourceVersion } = found.metadata ?? {};
+    const metadata = { ...metadataPatch(found.metadata, lease.metadata), resourceVersion };
+    return this.#request({ method: 'PATCH', patch: 'merge', body: { metadata, spec: lease.spec } });
   }
 
   /** As `#reason`, for a Lease that was deleted: its holder may be alive and create the Lease again. */

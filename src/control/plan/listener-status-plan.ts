@@ -60,16 +60,14 @@ export function listenerStatusPlan(
     const written = before.listenerStatus.get(key);
     // Remembered even while another instance writes, so an instance whose slice comes and goes still respects the gap.
     if (written !== undefined) listenerStatus.set(key, written);
-    const conditions = conditionsOf(listener, publicationOf(listener, publications));
-    const turn = writerTurn(listener, conditions[2].reason, object.status, kube);
-    if (turn === null) continue;
-    const wanted = statusOf(listener, object, conditions, kube);
-    if (isSame(wanted, object.status) && !turn.claims) continue;
-    const text = JSON.stringify(wanted);
-    const gapMs = isUrgent(wanted, object.status) && written?.text !== text ? URGENT_MS : CALM_MS;
+    const change = statusChange(listener, object, publications, kube);
+    if (change === null) continue;
+    const { status, waitMs } = change;
+    const text = JSON.stringify(status);
+    const gapMs = isUrgent(status, object.status) && written?.text !== text ? URGENT_MS : CALM_MS;
     const dueMs = before.listenerStatusDue.get(key) ?? kube.nowMs;
     listenerStatusDue.set(key, dueMs);
-    const atMs = Math.max(dueMs + turn.waitMs, written === undefined ? dueMs : written.atMs + gapMs);
+    const atMs = Math.max(dueMs + waitMs, written === undefined ? dueMs : written.atMs + gapMs);
     if (kube.nowMs < atMs) {
       lookAgainAtMs = Math.min(lookAgainAtMs ?? atMs, atMs);
       continue;
@@ -81,11 +79,25 @@ export function listenerStatusPlan(
       namespace,
       name,
       cluster: cluster === '' ? null : cluster,
-      status: wanted,
+      status,
       why: 'the status changed',
     });
   }
   return { actions, memory, lookAgainAtMs };
+}
+
+/** null: this instance has nothing to write. */
+function statusChange(
+  listener: ListenerStatus,
+  object: ListenerObject,
+  publications: Plan['publications'],
+  kube: KubeWorld,
+): { readonly status: Status; readonly waitMs: number } | null {
+  const conditions = conditionsOf(listener, publicationOf(listener, publications));
+  const turn = writerTurn(listener, conditions[2].reason, object.status, kube);
+  if (turn === null) return null;
+  const status = statusOf(listener, object, conditions, kube);
+  return isSame(status, object.status) && !turn.claims ? null : { status, waitMs: turn.waitMs };
 }
 
 /** null: the listener has no publication. */

@@ -86,49 +86,27 @@ export function readAdditionalListener(
   { ignoredLabels, fromFile = false }: ListenerReadingSettings,
 ): ListenerReading {
   const fields = manifestFields(object);
-  const name = fields.text('metadata.name') ?? '';
-  const namespace = fields.text('metadata.namespace') ?? 'default';
-  if (name === '') fields.refuse('metadata.name', name, 'expected a name');
-  const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
+  const { name, namespace, createdAtMs } = readIdentity(fields);
   const spec = isRecord(object) && isRecord(object.spec) ? object.spec : {};
   const unknown = fromFile ? unknownParts(fields, spec) : [];
-
-  const cluster = fields.text('spec.clusterName') ?? '';
-  if (!isClusterName(cluster))
-    fields.refuse('spec.clusterName', cluster, 'expected the name of a cluster in this namespace');
-  const poolName = fields.text('spec.defaultPoolName');
-  if (poolName !== null && !POOL_NAME.test(poolName))
-    fields.refuse(
-      'spec.defaultPoolName',
-      poolName,
-      'use 1 to 63 of a-z, 0-9 and "-", with a letter first and no "-" last',
-    );
+  const cluster = readCluster(fields);
+  const poolName = readPoolName(fields);
   const port = readPort(fields);
   const targetPort = fields.port('spec.targetPort') ?? port;
-  const protocol = fields.text('spec.protocol') ?? 'TCP';
-  if (protocol !== 'TCP' && protocol !== 'TLS')
-    fields.refuse('spec.protocol', protocol, 'expected TCP or TLS');
+  const shown = Object.freeze({ cluster, protocol: readProtocol(fields), port, targetPort });
   const allowedCidrs = readCidrs(fields, spec.allowedCIDRs);
-  const pool = readPoolSelection(
-    { selector: spec.selector, rolloutLabels: spec.rolloutLabels },
-    ignoredLabels,
-  );
+  const { selector, rolloutLabels } = spec;
+  const pool = readPoolSelection({ selector, rolloutLabels }, ignoredLabels);
   const problems = [...fields.problems, ...unknown, ...(pool.kind === 'refused' ? pool.problems : [])];
-  const shown = {
-    cluster: isClusterName(cluster) ? cluster : '',
-    protocol: protocol === 'TLS' ? ('TLS' as const) : ('TCP' as const),
-    port,
-    targetPort,
-  };
   return Object.freeze({
     key: `${namespace}/${name}`,
     name,
     namespace,
     origin,
-    createdAtMs: Number.isNaN(createdAtMs) ? Number.POSITIVE_INFINITY : createdAtMs,
+    createdAtMs,
     deleting: fields.text('metadata.deletionTimestamp') !== null,
     object: readObject(object, fields),
-    shown: Object.freeze(shown),
+    shown,
     definition:
       problems.length > 0 || pool.kind === 'refused'
         ? null
@@ -136,11 +114,41 @@ export function readAdditionalListener(
             ...shown,
             poolName: poolName ?? name,
             selection: pool.selection,
-            selectorDigest: selectorDigest(spec.selector),
+            selectorDigest: selectorDigest(selector),
             allowedCidrs,
           }),
     problems: Object.freeze(problems),
   });
+}
+
+function readIdentity(fields: ManifestFields): Pick<ListenerReading, 'name' | 'namespace' | 'createdAtMs'> {
+  const name = fields.text('metadata.name') ?? '';
+  const namespace = fields.text('metadata.namespace') ?? 'default';
+  if (name === '') fields.refuse('metadata.name', name, 'expected a name');
+  const createdAtMs = Date.parse(fields.text('metadata.creationTimestamp') ?? '');
+  return { name, namespace, createdAtMs: Number.isNaN(createdAtMs) ? Number.POSITIVE_INFINITY : createdAtMs };
+}
+
+/** Empty if the name is invalid. */
+function readCluster(fields: ManifestFields): string {
+  const cluster = fields.text('spec.clusterName') ?? '';
+  if (isClusterName(cluster)) return cluster;
+  fields.refuse('spec.clusterName', cluster, 'expected the name of a cluster in this namespace');
+  return '';
+}
+
+function readPoolName(fields: ManifestFields): string | null {
+  const poolName = fields.text('spec.defaultPoolName');
+  const rule = 'use 1 to 63 of a-z, 0-9 and "-", with a letter first and no "-" last';
+  if (poolName !== null && !POOL_NAME.test(poolName)) fields.refuse('spec.defaultPoolName', poolName, rule);
+  return poolName;
+}
+
+function readProtocol(fields: ManifestFields): ListenerDefinition['protocol'] {
+  const protocol = fields.text('spec.protocol') ?? 'TCP';
+  if (protocol === 'TCP' || protocol === 'TLS') return protocol;
+  fields.refuse('spec.protocol', protocol, 'expected TCP or TLS');
+  return 'TCP';
 }
 
 function unknownParts(fields: ManifestFields, spec: Readonly<Record<string, unknown>>): readonly string[] {

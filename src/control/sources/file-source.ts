@@ -39,6 +39,13 @@ const MAX_DEBOUNCE_MS = 1000;
 /** A missing directory cannot be watched, so it is polled. */
 const MISSING_RETRY_MS = 1000;
 
+/** What one scan has found so far. It stays valid if the scan fails halfway. */
+interface Scan {
+  againMs: number;
+  changed: boolean;
+  readonly problems: Problem[];
+}
+
 export class FileSource implements ClusterSource {
   readonly #options: FileSourceOptions;
   readonly #limits: typeof DEFAULT_LIMITS;
@@ -136,54 +143,66 @@ export class FileSource implements ClusterSource {
   async #scan(): Promise<void> {
     this.#unschedule();
     this.#eventsSinceMs = null;
-    const { directory, intervalMs = DEFAULT_INTERVAL_MS, debounceMs = DEFAULT_DEBOUNCE_MS } = this.#options;
-    let again = intervalMs;
-    let changed = false;
-    const problems: Problem[] = [];
+    const { directory, intervalMs = DEFAULT_INTERVAL_MS } = this.#options;
+    const scan: Scan = { againMs: intervalMs, changed: false, problems: [] };
     try {
-      // Only this stat runs in Node's thread pool: a network file system that hangs blocks a pool thread, not the control thread.
-      const { dev, ino } = await stat(directory, { bigint: true });
-      if (this.#stopped) return;
-      // Watch before listing: a change between the two raises an event.
-      const identity = `${dev}:${ino}`;
-      problems.push(...this.#watchDirectory(identity));
-      const names = manifestNames(readdirSync(directory));
-      if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
-        // After an unmount, the path shows the empty directory below the volume. The clusters still exist.
-        throw new Error('another directory without manifests replaced this directory');
-      }
-      this.#listedIdentity = identity;
-      const { read, left } = this.#withinLimit(names);
-      if (left.length > 0) {
-        const reason = `not read, as are ${left.length - 1} other files: ${names.length} files exceed the limit of ${this.#limits.files}`;
-        problems.push({ origin: left[0] ?? directory, reason });
-      }
-      for (const name of this.#files.keys())
-        if (!read.has(name)) changed = this.#files.delete(name) || changed;
-      const yieldIfDue = eventLoopYielder();
-      for (const name of read) {
-        await yieldIfDue();
-        if (this.#stopped) return;
-        const outcome = await this.#scanFile(name);
-        changed ||= outcome === 'changed';
-        if (outcome === 'retry') again = Math.min(again, debounceMs);
-      }
-      this.#wasRead = true;
-      const listed = left.length === 0;
-      changed ||= listed !== this.#listed;
-      this.#listed = listed;
+      const names = await this.#list(scan);
+      if (names === null || !(await this.#readFiles(names, scan))) return;
     } catch (error) {
-      changed ||= this.#listed;
+      scan.changed ||= this.#listed;
       this.#listed = false;
       this.#unwatch();
-      again = Math.min(again, MISSING_RETRY_MS);
+      scan.againMs = Math.min(scan.againMs, MISSING_RETRY_MS);
       const kept = this.#files.size > 0 ? '; the last valid content stays in use' : '';
-      problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
+      scan.problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
     }
-    const isSame = !changed && isDeepStrictEqual(problems, this.#directoryProblems);
-    this.#directoryProblems = problems;
+    const isSame = !scan.changed && isDeepStrictEqual(scan.problems, this.#directoryProblems);
+    this.#directoryProblems = scan.problems;
     if (!isSame) this.#renew();
-    this.#schedule(again);
+    this.#schedule(scan.againMs);
+  }
+
+  /** The names of the manifests; null: this source was stopped meanwhile. */
+  async #list({ problems }: Scan): Promise<readonly string[] | null> {
+    const { directory } = this.#options;
+    // Only this stat runs in Node's thread pool: a network file system that hangs blocks a pool thread, not the control thread.
+    const { dev, ino } = await stat(directory, { bigint: true });
+    if (this.#stopped) return null;
+    // Watch before listing: a change between the two raises an event.
+    const identity = `${dev}:${ino}`;
+    problems.push(...this.#watchDirectory(identity));
+    const names = manifestNames(readdirSync(directory));
+    if (names.length === 0 && this.#files.size > 0 && identity !== this.#listedIdentity) {
+      // After an unmount, the path shows the empty directory below the volume. The clusters still exist.
+      throw new Error('another directory without manifests replaced this directory');
+    }
+    this.#listedIdentity = identity;
+    return names;
+  }
+
+  /** False: this source was stopped meanwhile. */
+  async #readFiles(names: readonly string[], scan: Scan): Promise<boolean> {
+    const { directory, debounceMs = DEFAULT_DEBOUNCE_MS } = this.#options;
+    const { read, left } = this.#withinLimit(names);
+    if (left.length > 0) {
+      const reason = `not read, as are ${left.length - 1} other files: ${names.length} files exceed the limit of ${this.#limits.files}`;
+      scan.problems.push({ origin: left[0] ?? directory, reason });
+    }
+    for (const name of this.#files.keys())
+      if (!read.has(name)) scan.changed = this.#files.delete(name) || scan.changed;
+    const yieldIfDue = eventLoopYielder();
+    for (const name of read) {
+      await yieldIfDue();
+      if (this.#stopped) return false;
+      const outcome = await this.#scanFile(name);
+      scan.changed ||= outcome === 'changed';
+      if (outcome === 'retry') scan.againMs = Math.min(scan.againMs, debounceMs);
+    }
+    this.#wasRead = true;
+    const listed = left.length === 0;
+    scan.changed ||= listed !== this.#listed;
+    this.#listed = listed;
+    return true;
   }
 
   /** Known files come first: a new file must not evict a cluster that is served. */

@@ -67,70 +67,80 @@ export interface ManifestQuestion {
   readonly limits: ManifestLimits;
 }
 
-export async function lookAtManifest({
-  directory,
-  name,
-  knownStamp,
-  skipYoung,
-  settings,
-  limits,
-}: ManifestQuestion): Promise<ManifestLook> {
+export async function lookAtManifest(question: ManifestQuestion): Promise<ManifestLook> {
+  const { directory, name, settings } = question;
   const path = join(directory, name);
-  const unreadable = (stamp: string | null, reason: string): ManifestLook => ({
-    kind: 'read',
-    reading: { stamp, contents: NO_CONTENTS, errors: [{ origin: name, reason }], skipped: [] },
-  });
-
   try {
-    const before = statSync(path, { bigint: true });
-    const stamp = stampOf(before);
-    if (stamp === knownStamp) return { kind: 'unchanged' };
-    if (!before.isFile()) return unreadable(stamp, 'not a regular file');
-    const ageMs = Date.now() - Number(before.mtimeMs);
-    // A negative age means that the other host's clock is ahead.
-    const young = ageMs >= 0 && ageMs < REST_MS;
-    if (young && skipYoung) return { kind: 'changing' };
-    const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
-    if (before.size > limit) {
-      return unreadable(stamp, `${before.size} bytes exceed the limit of ${limit}: split the file`);
-    }
-
-    // O_NONBLOCK: if a FIFO has replaced the file since the stat, open must not hang.
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    let bytes: Buffer;
-    try {
-      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
-      bytes = readFileSync(fd);
-      if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
-    } finally {
-      closeSync(fd);
-    }
-
-    const text = textOf(bytes);
-    if (text === null) return unreadable(stamp, 'not UTF-8 text');
-    const { clusters, listeners, machines, errors, skipped } = await manifestFile(name, text);
-    return {
-      kind: 'read',
-      reading: {
-        stamp: young ? null : stamp,
-        contents: {
-          clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
-          listeners: listeners.map(
-            found(({ object, origin }) =>
-              withoutUid(readAdditionalListener(object, origin, { ...settings, fromFile: true })),
-            ),
-          ),
-          machines: machines.map(found(({ object }) => readMachine(object))),
-        },
-        errors,
-        skipped,
-      },
-    };
+    const file = readStableFile(path, question);
+    if (file.kind !== 'bytes') return file;
+    const text = textOf(file.bytes);
+    if (text === null) return unreadable(name, file.stamp, 'not UTF-8 text');
+    return { kind: 'read', reading: await readingOf(name, text, file.young ? null : file.stamp, settings) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && !exists(path)) return { kind: 'changing' };
-    return unreadable(null, code === 'ENOENT' ? 'a symbolic link to a file that does not exist' : message);
+    const reason = code === 'ENOENT' ? 'a symbolic link to a file that does not exist' : message;
+    return unreadable(name, null, reason);
   }
+}
+
+const unreadable = (name: string, stamp: string | null, reason: string): ManifestLook => ({
+  kind: 'read',
+  reading: { stamp, contents: NO_CONTENTS, errors: [{ origin: name, reason }], skipped: [] },
+});
+
+interface FileBytes {
+  readonly kind: 'bytes';
+  readonly bytes: Buffer;
+  readonly stamp: string;
+  /** The file changed within REST_MS. */
+  readonly young: boolean;
+}
+
+/** Reads a changed file, unless it changes meanwhile. */
+function readStableFile(
+  path: string,
+  { name, knownStamp, skipYoung, limits }: ManifestQuestion,
+): FileBytes | ManifestLook {
+  const before = statSync(path, { bigint: true });
+  const stamp = stampOf(before);
+  if (stamp === knownStamp) return { kind: 'unchanged' };
+  if (!before.isFile()) return unreadable(name, stamp, 'not a regular file');
+  const ageMs = Date.now() - Number(before.mtimeMs);
+  // A negative age means that the other host's clock is ahead.
+  const young = ageMs >= 0 && ageMs < REST_MS;
+  if (young && skipYoung) return { kind: 'changing' };
+  const limit = name.endsWith('.json') ? limits.jsonBytes : limits.yamlBytes;
+  if (before.size > limit)
+    return unreadable(name, stamp, `${before.size} bytes exceed the limit of ${limit}: split the file`);
+
+  // O_NONBLOCK: if a FIFO has replaced the file since the stat, open must not hang.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
+    const bytes = readFileSync(fd);
+    if (stampOf(fstatSync(fd, { bigint: true })) !== stamp) return { kind: 'changing' };
+    return { kind: 'bytes', bytes, stamp, young };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function readingOf(
+  name: string,
+  text: string,
+  stamp: string | null,
+  settings: ManifestSettings,
+): Promise<ManifestReading> {
+  const { clusters, listeners, machines, errors, skipped } = await manifestFile(name, text);
+  const readListener = ({ object, origin }: FoundObject) =>
+    withoutUid(readAdditionalListener(object, origin, { ...settings, fromFile: true }));
+  const contents = {
+    clusters: clusters.map(({ object, origin }) => readOpenStackCluster(object, origin, settings)),
+    listeners: listeners.map(found(readListener)),
+    machines: machines.map(found(({ object }) => readMachine(object))),
+  };
+  return { stamp, contents, errors, skipped };
 }
 
 /** `kubectl get -o yaml` writes a uid. A listener with a uid counts as an object of the API, where some fields are immutable. */
