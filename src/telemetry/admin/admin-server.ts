@@ -134,11 +134,13 @@ export class AdminServer {
   #sent(socket: Socket): void {
     this.#guard.answers(socket, false);
     let discarded = 0;
+    const discard = () => void socket.resume();
     socket.on('data', (chunk: Buffer) => {
       discarded += chunk.length;
       if (discarded > MAX_DISCARDED_BYTES) socket.destroy();
+      else this.#guard.reads(socket.pause(), discard);
     });
-    socket.resume();
+    this.#guard.reads(socket, discard);
   }
 
   async #answer(socket: Socket, request: Request): Promise<void> {

@@ -15,7 +15,8 @@ const STEP_MS = 10_000;
 const SLACK = 64;
 /**
  * After this many connections, further ones of the same address are read in batches. A client can reconnect as soon as a connection
- * ends. On a loaded machine, a thousand such connections that were read at once made a probe wait a second.
+ * ends. On a loaded machine, a thousand such connections that were read at once made a probe wait a second. The same happened when only
+ * requests were read in batches, and the bytes after them at once.
  */
 const MAX_PROMPT = 4;
 const TURN_MS = 50;
@@ -31,8 +32,8 @@ interface AdminConnection {
   readonly socket: Socket;
   readonly source: string;
   readonly deadline: NodeJS.Timeout;
-  /** Starts reading the request. */
-  readonly read: () => void;
+  /** Starts or continues reading. */
+  read: () => void;
   isAnswered: boolean;
 }
 
@@ -43,7 +44,7 @@ export class ConnectionGuard {
   /** In the order in which they entered their current step: waiting or being answered. */
   readonly #connections = new Map<Socket, AdminConnection>();
   readonly #perSource = new Map<string, number>();
-  /** Connections that are not read yet, oldest first. */
+  /** Connections that wait to be read, in the order in which they began to wait. */
   readonly #unread = new Set<AdminConnection>();
   #turn: NodeJS.Timeout | null = null;
   #trimming = false;
@@ -59,15 +60,10 @@ export class ConnectionGuard {
     const deadline = setTimeout(() => socket.destroy(), STEP_MS).unref();
     const source = sourceOf(socket.remoteAddress);
     const connection: AdminConnection = { socket, source, deadline, read, isAnswered: false };
-    const held = (this.#perSource.get(source) ?? 0) + 1;
-    this.#perSource.set(source, held);
+    this.#perSource.set(source, (this.#perSource.get(source) ?? 0) + 1);
     this.#connections.set(socket, connection);
     socket.once('close', () => this.#closed(connection));
-    if (held <= MAX_PROMPT) read();
-    else {
-      this.#unread.add(connection);
-      this.#turn ??= setTimeout(() => this.#readSome(), TURN_MS);
-    }
+    this.#read(connection);
     if (this.#connections.size > this.#maxConnections + SLACK) this.#trim();
     else this.#trimSoon();
   }
@@ -83,8 +79,24 @@ export class ConnectionGuard {
     this.#trimSoon();
   }
 
+  /** As the `read` of `opened`, for bytes after the request. */
+  reads(socket: Socket, read: () => void): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    connection.read = read;
+    this.#read(connection);
+  }
+
   closeAll(): void {
     for (const socket of this.#connections.keys()) socket.destroy();
+  }
+
+  #read(connection: AdminConnection): void {
+    if ((this.#perSource.get(connection.source) ?? 0) <= MAX_PROMPT) connection.read();
+    else {
+      this.#unread.add(connection);
+      this.#turn ??= setTimeout(() => this.#readSome(), TURN_MS);
+    }
   }
 
   #readSome(): void {
@@ -93,7 +105,7 @@ export class ConnectionGuard {
       this.#unread.delete(connection);
       connection.read();
     }
-    if (this.#unread.size > 0) this.#turn = setTimeout(() => this.#readSome(), TURN_MS);
+    if (this.#unread.size > 0) this.#turn ??= setTimeout(() => this.#readSome(), TURN_MS);
   }
 
   #closed(connection: AdminConnection): void {
