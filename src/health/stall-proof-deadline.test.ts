@@ -43,13 +43,32 @@ describe('the deadline', () => {
     await vi.waitFor(() => expect(expired).toHaveBeenCalledOnce(), { timeout: 30_000 });
   });
 
-  test('can be cancelled during the extension', async () => {
-    const expired = vi.fn();
-    const cancel = startDeadline(500, expired);
-    block(700);
-    await afterPoll();
-    cancel();
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    expect(expired).not.toHaveBeenCalled();
+  describe('during the extension', () => {
+    /** A deadline of 500 ms whose timer fired 200 ms late. */
+    function extended(expired: () => void): () => void {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+      const cancel = startDeadline(500, expired);
+      clock.mockReturnValue(700);
+      vi.advanceTimersByTime(500);
+      clock.mockRestore();
+      return cancel;
+    }
+
+    test('it expires after the duration of the stall', () => {
+      const expired = vi.fn();
+      extended(expired);
+      vi.advanceTimersByTime(199);
+      expect(expired).not.toHaveBeenCalled();
+      vi.advanceTimersByTime(1);
+      expect(expired).toHaveBeenCalledOnce();
+    });
+
+    test('it can be cancelled', () => {
+      const expired = vi.fn();
+      extended(expired)();
+      vi.advanceTimersByTime(10_000);
+      expect(expired).not.toHaveBeenCalled();
+    });
   });
 });

@@ -45,13 +45,13 @@ describe('the netns directory', () => {
     for (const mount of mounts.splice(0)) spawnSync('umount', ['-l', mount]); // most are gone already
   });
 
-  async function start(deps: Partial<NetnsDirectoryOptions> = {}): Promise<NetnsDirectory> {
+  async function start(options: Partial<NetnsDirectoryOptions> = {}): Promise<NetnsDirectory> {
     const made = new NetnsDirectory({
       directory,
       addon: native,
       onChange: () => changes++,
       onProblem: (message) => problems.push(message),
-      ...deps,
+      ...options,
     });
     open.push(made);
     await made.start();
@@ -249,8 +249,7 @@ describe('the netns directory', () => {
   test('follows a mount over the directory from the next scan on', async () => {
     const watched = await start();
     run('mount', '-t', 'tmpfs', 'over', directory);
-    watched.rescan();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await watched.start(); // scans once more
     add('a');
     await expect.poll(() => names(watched), soon).toEqual(['a']);
     watched.stop();
@@ -261,8 +260,7 @@ describe('the netns directory', () => {
     const path = join(directory, 'netns');
     writeFileSync(path, 'a file where the directory should be');
     const watched = await start({ directory: path });
-    watched.rescan();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await watched.start(); // scans once more
     expect(watched.snapshot()).toEqual({ complete: false, entries: [], problems: [] });
     expect(problems).toEqual([expect.stringContaining('ENOTDIR')]);
     rmSync(path);

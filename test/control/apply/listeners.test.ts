@@ -122,7 +122,8 @@ describe('a TLS listener', () => {
       change();
       await until(`${to} answers`, () => answers.at(-1) === to);
       console.log(`${what}: ${(performance.now() - start).toFixed(0)} ms to the first answer of ${to}`);
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      const enough = answers.length + 50;
+      await until('50 further answers', () => answers.length >= enough);
     };
     const relabel = (blue: string, green: string) => () => {
       site.management.labelMachine('green', { generation: green });

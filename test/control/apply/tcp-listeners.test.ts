@@ -198,7 +198,8 @@ describe('a rollout', () => {
     site.management.patchListener('web', { rolloutLabels: { generation: 'green' } });
     await until('green answers', () => answers.at(-1) === 'green');
     console.log(`promotion → first connection to green: ${(performance.now() - start).toFixed(0)} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const enough = answers.length + 100;
+    await until('100 further connections', () => answers.length >= enough);
     site.management.patchListener('web', { rolloutLabels: { generation: 'blue' } });
     await until('blue answers again', () => answers.at(-1) === 'blue');
     going = false;
