@@ -35,7 +35,7 @@ afterEach(async () => {
 
 const backend = () => backendOf({ address: '127.0.0.1', port: pair.echoPort });
 
-const stands = (): void => {
+const blocks = (): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
 };
 
@@ -51,14 +51,14 @@ const collectsGarbage = (): void => {
  * Stalls this thread, which answers the engine. Resolves with the round trips of the other process in that period, and with the longest gap
  * between them.
  */
-async function turnsMeanwhile(stall = stands): Promise<{ turns: number; within: number; gapMs: number }> {
+async function turnsMeanwhile(stall = blocks): Promise<{ turns: number; within: number; gapMs: number }> {
   const fromMs = clockMs();
   stall();
   return pair.result(fromMs, clockMs());
 }
 
 test.each([
-  ['stands still', stands],
+  ['is blocked', blocks],
   ['collects garbage', collectsGarbage],
 ])('established connections go on while JavaScript %s', async (_what, stall) => {
   // The other process continuously sends a byte back and forth through the engine.
@@ -69,7 +69,7 @@ test.each([
   expect(gapMs).toBeLessThan(STALL_MS / 2);
 });
 
-test('new connections whose answer is prepared are not delayed while JavaScript stands still', async () => {
+test('new connections whose answer is prepared are not delayed while JavaScript is blocked', async () => {
   listener.prepare(
     new Map([[NAME, { backends: [backend()], farewell: null, share: { key: 'a', limit: 100 }, note: 'n' }]]),
   );
@@ -81,7 +81,7 @@ test('new connections whose answer is prepared are not delayed while JavaScript 
   expect(report).toMatchObject({ note: 'n', backend: backend() });
 });
 
-test('connections that the policy must decide wait while JavaScript stands still', async () => {
+test('connections that the policy must decide wait while JavaScript is blocked', async () => {
   await pair.visitThrough(listener.port, helloFor(NAME));
   const { within } = await turnsMeanwhile();
   expect(policy.questions.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// When a service that is not able reports to systemd: a start that waits for the Kubernetes API ends all the same.
+// When a service that is not ready reports to systemd: the start of its unit also ends if the Kubernetes API is unreachable.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

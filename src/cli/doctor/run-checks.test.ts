@@ -37,7 +37,7 @@ test('checks run concurrently and are reported in the order of the list', async 
 
 test('a check that depends on one with a problem is skipped, and so are its dependents', async () => {
   const { findings } = await run([
-    check('a', () => problem('broken', 'Mend it.')),
+    check('a', () => problem('broken', 'Fix it.')),
     check('b', () => ok('b'), ['a']),
     check('c', () => ok('c'), ['b']),
     check('d', () => ok('d')),
