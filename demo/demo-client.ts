@@ -34,15 +34,15 @@ export type Resolved = ServiceEndpoint & { readonly clusterIp: string | null };
 const TIMEOUT_MS = 5000;
 
 export class DemoClient {
-  readonly #deps: DemoClientOptions;
+  readonly #options: DemoClientOptions;
 
-  constructor(deps: DemoClientOptions) {
-    this.#deps = deps;
+  constructor(options: DemoClientOptions) {
+    this.#options = options;
   }
 
   async kubeconfig(cluster: string): Promise<KubeconfigFacts> {
     const secret = await this.#get<{ readonly data: { readonly value: string } }>(
-      `/api/v1/namespaces/${this.#deps.namespace}/secrets/${cluster}-kubeconfig`,
+      `/api/v1/namespaces/${this.#options.namespace}/secrets/${cluster}-kubeconfig`,
     );
     return kubeconfigFacts(Buffer.from(secret.data.value, 'base64').toString('utf8'));
   }
@@ -51,7 +51,7 @@ export class DemoClient {
   async resolve(server: string): Promise<Resolved> {
     const { hostname, port } = new URL(server);
     const [name, namespace] = hostname.split('.') as [string, string?];
-    if (namespace !== this.#deps.namespace)
+    if (namespace !== this.#options.namespace)
       return { kind: 'none', reason: `${hostname} names no Service`, clusterIp: null };
     const service = await this.#get<ServiceView>(`/api/v1/namespaces/${namespace}/services/${name}`);
     const selector = encodeURIComponent(`kubernetes.io/service-name=${name}`);
@@ -73,7 +73,7 @@ export class DemoClient {
   }
 
   #get<T>(path: string): Promise<T> {
-    const { url, ca, token } = this.#deps;
+    const { url, ca, token } = this.#options;
     const { hostname: host, port } = new URL(url);
     return httpsGet({ host, port, path, ca, headers: { authorization: `Bearer ${token}` } }).then(
       ({ status, text }) => {

@@ -14,9 +14,9 @@ export class Narrator {
   #over = false;
   checks = 0;
 
-  constructor(deps: { say: (line: string) => void; hopeless: () => string | null }) {
-    this.#write = deps.say;
-    this.#hopeless = deps.hopeless;
+  constructor(options: { say: (line: string) => void; hopeless: () => string | null }) {
+    this.#write = options.say;
+    this.#hopeless = options.hopeless;
   }
 
   get elapsed(): string {

@@ -26,14 +26,14 @@ const COMMANDS: Readonly<Record<CommandName, (args: readonly string[]) => Promis
   explain: async (args) =>
     (await import('./cli/status-command.ts')).showExplanation(args, await environmentHere()),
   doctor: async (args) => {
-    const { settings, sources, warnings: doubts } = await serviceSettings();
+    const { settings, sources, warnings: serviceWarnings } = await serviceSettings();
     const environment = { ...process.env, ...settings };
     const flags = args.filter((arg) => arg !== '--json');
     const { config, ...read } = readWithDefaults(flags, environment, thisMachine);
     const { doctor } = await import('./cli/doctor/doctor.ts');
     const output = { json: args.includes('--json'), print, tell: complain };
     const problems = read.problems.map(problemText);
-    const warnings = [...read.warnings, ...doubts];
+    const warnings = [...read.warnings, ...serviceWarnings];
     return doctor({ config, problems, warnings, sources, ...output, environment, version: version() });
   },
   reload: async (args) => {
@@ -88,8 +88,8 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const format = config.logFormat ?? (isJournal(process.env.JOURNAL_STREAM, 1) ? 'journal' : null);
   const { logger, close } = await createLogger({ level: config.logLevel, format });
   for (const warning of warnings) logger.warn({}, warning);
-  const doubt = clockProblem(Date.now());
-  if (doubt !== null) logger.warn({ fix: CLOCK_FIX }, doubt);
+  const clockWarning = clockProblem(Date.now());
+  if (clockWarning !== null) logger.warn({ fix: CLOCK_FIX }, clockWarning);
   try {
     return await serve(config, logger);
   } catch (error) {

@@ -37,13 +37,13 @@ bool BringToConnecting(Stage& stage, Sides& sides, Trigger trigger) {
 // One side has failed, and the other side has not received all its bytes.
 bool BringToResetting(Stage& stage, Sides& sides) {
   if (!BringToRelaying(stage, sides, 4096)) return false;
-  if (!stage.Passed(stage.Say(sides.backend, std::string(60'000, 'x')) && stage.Settle(), "the client has more than it reads")) {
+  if (!stage.Passed(stage.Send(sides.backend, std::string(60'000, 'x')) && stage.Settle(), "the client has more than it reads")) {
     return false;
   }
   // The send fails with ENOMEM, so the backend stays alive and can act in this state too.
   fault::Add(fault::Call::kSend, ENOMEM);
   fault::Add(fault::Call::kSend, ENOMEM, 2);
-  return stage.Passed(stage.Say(sides.client, "x") && stage.Settle(), "a send fails");
+  return stage.Passed(stage.Send(sides.client, "x") && stage.Settle(), "a send fails");
 }
 
 // The source of the bytes resets while the engine still holds bytes that the client does not read.
@@ -68,7 +68,7 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
     case State::kClosing:
       if (!AskAbout(stage, sides.client)) return false;
       stage.AnswerClose("alert");
-      return stage.Passed(stage.HearEnd(sides.client) && stage.Settle(), "the client hears the end");
+      return stage.Passed(stage.ReceiveEnd(sides.client) && stage.Settle(), "the client hears the end");
     case State::kResetting:
       return BringToResetting(stage, sides);
     case State::kDead:
@@ -83,7 +83,7 @@ bool Bring(Stage& stage, const Scenario& self, Sides& sides) {
 bool Cause(Stage& stage, Trigger trigger, const Sides& sides) {
   switch (trigger) {
     case Trigger::kClientReady:
-      return stage.Say(sides.client, "x");
+      return stage.Send(sides.client, "x");
     case Trigger::kClientFin:
       stage.Finish(sides.client);
       return true;
@@ -91,7 +91,7 @@ bool Cause(Stage& stage, Trigger trigger, const Sides& sides) {
       stage.Reset(sides.client);
       return true;
     case Trigger::kBackendReady:
-      return stage.Say(sides.backend, "x");
+      return stage.Send(sides.backend, "x");
     case Trigger::kBackendFin:
       stage.Finish(sides.backend);
       return true;

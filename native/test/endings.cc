@@ -15,7 +15,7 @@ void TimesOut(Stage& stage, const Scenario& self) {
   if (!Relaying(stage, client, backend)) return;
   fault::Always(fault::Call::kSend, EPIPE);
   fault::Add(fault::Call::kSend, ETIMEDOUT);
-  STEP(stage.Say(is_client ? backend : client, "are you there?"));
+  STEP(stage.Send(is_client ? backend : client, "are you there?"));
   STEP(stage.Ended(is_client ? Outcome::kClientTimeout : Outcome::kBackendTimeout));
 }
 

@@ -1,5 +1,5 @@
 // Runs the scenarios. `plain`: without faults. `walk`: each scenario once to count its system calls, then once for each call and
-// each error of that call. `lives`: `walk` for the scenarios of Lives() and Routes() only. `walk 0 2` plays one of two shares.
+// each error of that call. `lifetimes`: `walk` for the scenarios of Lifetimes() and Routes() only. `walk 0 2` plays one of two shares.
 // A share holds faults and not scenarios, because some scenarios have a hundred times more faults than others.
 // Prints failures, the reached cells of the table in connection.h, and a summary.
 #include <signal.h>
@@ -92,18 +92,18 @@ int Run(const std::string& mode, int share, int shares) {
   ::signal(SIGALRM, OnHang);
   ::signal(SIGPIPE, SIG_IGN);
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
-  auto lives = Lives();
-  for (Scenario& route : Routes()) lives.push_back(std::move(route));
+  auto lifetimes = Lifetimes();
+  for (Scenario& route : Routes()) lifetimes.push_back(std::move(route));
   auto others = Cells();
   for (Scenario& trap : Traps()) others.push_back(std::move(trap));
   for (Scenario& shortage : Shortages()) others.push_back(std::move(shortage));
   for (Scenario& ending : Endings()) others.push_back(std::move(ending));
   std::size_t index = 0;
-  for (std::vector<Scenario>* list : {&lives, &others}) {
-    if (mode == "lives" && list != &lives) continue;
+  for (std::vector<Scenario>* list : {&lifetimes, &others}) {
+    if (mode == "lifetimes" && list != &lifetimes) continue;
     for (const Scenario& scenario : *list) {
       index += 1;
-      if (mode != "plain") Walk(scenario, index, list == &lives, share, shares);
+      if (mode != "plain") Walk(scenario, index, list == &lifetimes, share, shares);
       else Play(scenario, {}, true);
     }
   }

@@ -30,7 +30,7 @@ std::atomic<bool> ending{false};
 std::atomic<int> listen_port{0};
 std::atomic<int> tried{0};
 std::atomic<int> served{0};
-std::atomic<int> served_unasked{0};
+std::atomic<int> served_prepared{0};
 
 void WaitFor(int fd, short events, int milliseconds) {
   pollfd each{fd, events, 0};
@@ -87,7 +87,7 @@ void VisitByName() {
     if (got == 0 || (got < 0 && errno != EAGAIN)) return;
     if (got > 0) heard.append(buffer, static_cast<std::size_t>(got));
   }
-  if (heard == hello) served_unasked += 1;
+  if (heard == hello) served_prepared += 1;
 }
 
 void Visit(std::minstd_rand& random) {
@@ -165,11 +165,11 @@ class JavaScript {
     engine_->Stop();  // under full load
     const int left = shared_->connections + shared_->pending_dials + static_cast<int>(shared_->hellos.Used()) + busy->connections;
     engine_.reset();
-    std::printf("%d served unasked, %zu answers and %zu of %u listeners known in the end; ", served_unasked.load(), known,
+    std::printf("%d served by a prepared answer, %zu answers and %zu of %u listeners known in the end; ", served_prepared.load(), known,
                 listeners, listener + 1);
     std::printf("%d visits, %d served in full, %d asked about, %d ended, %d left\n", tried.load(), served.load(), asked_, ended_,
                 left);
-    return left == 0 && served > 0 && served_unasked > 0 && known <= 210 && listeners_add_up && ended_ <= tried ? 0 : 1;
+    return left == 0 && served > 0 && served_prepared > 0 && known <= 210 && listeners_add_up && ended_ <= tried ? 0 : 1;
   }
 
  private:
@@ -197,7 +197,7 @@ class JavaScript {
   int Listen(std::uint32_t id) { return engine_->Listen(id, "127.0.0.1", 0, ListenerMode::kHello, 128).Value().port; }
 
   // The pool's members change meanwhile, and other pools contain them too.
-  Answer Equals(const std::vector<std::uint32_t>& targets) {
+  Answer PooledAnswer(const std::vector<std::uint32_t>& targets) {
     Answer answer{Answer::Kind::kCandidates};
     const std::uint32_t id = engine_->AddPool(targets);
     answer.pool = engine_->FindPool(id);
@@ -209,7 +209,7 @@ class JavaScript {
     Answer answer{Answer::Kind::kCandidates};
     if (tags_.size() % 2 == 0) answer.candidates.push_back(engine_->FindTarget(closed));
     answer.candidates.push_back(engine_->FindTarget(live));
-    if (tags_.size() % 3 == 0) answer = Equals({closed, live, live});
+    if (tags_.size() % 3 == 0) answer = PooledAnswer({closed, live, live});
     answer.share = engine_->ShareOf("share", "group");
     answer.share_limit = 3;
     const std::uint32_t tag = engine_->PrepareAnswer(std::move(answer));
@@ -243,7 +243,7 @@ class JavaScript {
       case 3:
       case 4:
       case 5:
-        answer = Equals({live, closed, live});
+        answer = PooledAnswer({live, closed, live});
         break;
       case 6:
         answer.candidates.push_back(engine_->FindTarget(closed));

@@ -47,7 +47,7 @@ struct Kind {
   int error;
   // True: the connection continues unaffected. False: the connection may end, but must end correctly.
   bool harmless;
-  // The engine handles it like an earlier row, so only the scenarios of Lives() and Routes() run with it.
+  // The engine handles it like an earlier row, so only the scenarios of Lifetimes() and Routes() run with it.
   bool like_another = false;
 };
 

@@ -11,26 +11,26 @@ constexpr std::size_t kBulkBytes = 5 << 20;
 
 void Echo(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
-  STEP(stage.Say(client, "he"));
+  STEP(stage.Send(client, "he"));
   STEP(stage.Asked("he"));
   stage.AnswerMore(5);
-  STEP(stage.Say(client, "l"));
+  STEP(stage.Send(client, "l"));
   STEP(stage.Settle());
-  STEP(stage.Say(client, "lo"));
+  STEP(stage.Send(client, "lo"));
   STEP(stage.Asked("hello"));
   stage.AnswerCandidates({stage.Live()}, "", 1);  // skips the "h", as the engine skips a PROXY header
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "ello"));
-  STEP(stage.Say(backend, "reply"));
-  STEP(stage.Hear(client, "reply"));
-  STEP(stage.Say(client, "the last"));
+  STEP(stage.Receive(backend, "ello"));
+  STEP(stage.Send(backend, "reply"));
+  STEP(stage.Receive(client, "reply"));
+  STEP(stage.Send(client, "the last"));
   stage.Finish(client);
-  STEP(stage.Hear(backend, "the last"));
-  STEP(stage.HearEnd(backend));
-  STEP(stage.Say(backend, "goodbye"));
-  STEP(stage.Hear(client, "goodbye"));
+  STEP(stage.Receive(backend, "the last"));
+  STEP(stage.ReceiveEnd(backend));
+  STEP(stage.Send(backend, "goodbye"));
+  STEP(stage.Receive(client, "goodbye"));
   stage.Finish(backend);
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
   STEP(stage.Ended(Outcome::kFinished));
 }
 
@@ -39,14 +39,14 @@ void BackendSpeaksFirst(Stage& stage, const Scenario&) {
   STEP(stage.Asked(""));
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Say(backend, "220 welcome"));
+  STEP(stage.Send(backend, "220 welcome"));
   stage.Finish(backend);
-  STEP(stage.Hear(client, "220 welcome"));
-  STEP(stage.HearEnd(client));
-  STEP(stage.Say(client, "thanks"));
+  STEP(stage.Receive(client, "220 welcome"));
+  STEP(stage.ReceiveEnd(client));
+  STEP(stage.Send(client, "thanks"));
   stage.Finish(client);
-  STEP(stage.Hear(backend, "thanks"));
-  STEP(stage.HearEnd(backend));
+  STEP(stage.Receive(backend, "thanks"));
+  STEP(stage.ReceiveEnd(backend));
   STEP(stage.Ended(Outcome::kFinished));
 }
 
@@ -56,25 +56,25 @@ void BulkUp(Stage& stage, const Scenario&) {
   if (!Relaying(stage, client, backend)) return;
   STEP(stage.Transfer(client, backend, kBulkBytes, true));
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   // Enough small messages after the bulk to end splicing.
   for (int i = 0; i < 10; i += 1) {
-    STEP(stage.Say(backend, "small"));
-    STEP(stage.Hear(client, "small"));
+    STEP(stage.Send(backend, "small"));
+    STEP(stage.Receive(client, "small"));
   }
   stage.Finish(backend);
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
   STEP(stage.Ended(Outcome::kFinished));
 }
 
 // A bulk flow in segments of MTU size has a wide buffer until its source sends FIN, or until the connection breaks.
 void BulkInSmallSegments(Stage& stage, const Scenario& self) {
   const int client = stage.Connect(0, 1400);
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   STEP(stage.Transfer(client, backend, kBulkBytes, true));
   STEP(stage.Settle() && stage.WideFlows() == 1);
   if (self.trigger == Trigger::kClientReset) {
@@ -83,7 +83,7 @@ void BulkInSmallSegments(Stage& stage, const Scenario& self) {
     return;
   }
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   STEP(stage.Settle() && stage.WideFlows() == 0);
   stage.Finish(backend);
   STEP(stage.Ended(Outcome::kFinished));
@@ -95,27 +95,27 @@ void BulkDown(Stage& stage, const Scenario&) {
   if (!Relaying(stage, client, backend)) return;
   STEP(stage.Transfer(backend, client, kBulkBytes, true));
   for (int i = 0; i < 10; i += 1) {
-    STEP(stage.Say(backend, "small"));
-    STEP(stage.Hear(client, "small"));
+    STEP(stage.Send(backend, "small"));
+    STEP(stage.Receive(client, "small"));
   }
   stage.Finish(backend);
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   STEP(stage.Ended(Outcome::kFinished));
 }
 
 void LongHello(Stage& stage, const Scenario&) {
   const std::string hello(9'000, 'x');
   const int client = stage.Connect();
-  STEP(stage.Say(client, hello.substr(0, 100)));
+  STEP(stage.Send(client, hello.substr(0, 100)));
   STEP(stage.Asked(hello.substr(0, 100)));
   stage.AnswerMore(9'000);
-  STEP(stage.Say(client, hello.substr(100)));
+  STEP(stage.Send(client, hello.substr(100)));
   STEP(stage.Asked(hello));
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, hello));
+  STEP(stage.Receive(backend, hello));
   stage.Finish(backend);
   stage.Finish(client);
   STEP(stage.Ended(Outcome::kFinished));
@@ -123,39 +123,39 @@ void LongHello(Stage& stage, const Scenario&) {
 
 void Failover(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
   // In order: refuses; unknown target; never answers; healthy.
   stage.AnswerCandidates({stage.Closed(), 4711, stage.Deaf(), stage.Live()});
   const int backend = stage.AcceptAtBackend();
   STEP(stage.DialsFailed(3));
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   stage.Finish(backend);
   STEP(stage.Ended(Outcome::kFinished));
 }
 
 void NoBackendReachable(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerCandidates({stage.Closed(), stage.Closed()});
   STEP(stage.DialsFailed(2));
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
   stage.Finish(client);
   STEP(stage.Ended(Outcome::kDialFailed));
 }
 
 void Alert(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
-  STEP(stage.Say(client, "and what will not be read"));
+  STEP(stage.Send(client, "and what will not be read"));
   stage.AnswerClose("alert");
-  STEP(stage.Hear(client, "alert"));
-  STEP(stage.HearEnd(client));
-  STEP(stage.Say(client, "nor this"));
+  STEP(stage.Receive(client, "alert"));
+  STEP(stage.ReceiveEnd(client));
+  STEP(stage.Send(client, "nor this"));
   stage.Finish(client);
   STEP(stage.Ended(Outcome::kAlertSent));
 }
@@ -164,7 +164,7 @@ void Close(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
   STEP(stage.Asked(""));
   stage.AnswerClose("");
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
   stage.Finish(client);
   STEP(stage.Ended(Outcome::kClosed));
 }
@@ -173,11 +173,11 @@ void ClientResets(Stage& stage, const Scenario&) {
   int client = -1;
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
-  STEP(stage.Say(client, "last bytes"));
+  STEP(stage.Send(client, "last bytes"));
   STEP(stage.Settle());
   stage.Reset(client);
-  STEP(stage.Hear(backend, "last bytes"));
-  STEP(stage.HearReset(backend));
+  STEP(stage.Receive(backend, "last bytes"));
+  STEP(stage.ReceiveReset(backend));
   STEP(stage.Ended(Outcome::kClientReset));
 }
 
@@ -186,12 +186,12 @@ void BackendResets(Stage& stage, const Scenario&) {
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
-  STEP(stage.Say(backend, "last bytes"));
+  STEP(stage.ReceiveEnd(backend));
+  STEP(stage.Send(backend, "last bytes"));
   STEP(stage.Settle());
   stage.Reset(backend);
-  STEP(stage.Hear(client, "last bytes"));
-  STEP(stage.HearReset(client));
+  STEP(stage.Receive(client, "last bytes"));
+  STEP(stage.ReceiveReset(client));
   STEP(stage.Ended(Outcome::kBackendReset));
 }
 
@@ -199,15 +199,15 @@ void BackendResets(Stage& stage, const Scenario&) {
 void Drain(Stage& stage, const Scenario&) {
   STEP(stage.HoldStill());
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   stage.CloseListener();
   fault::Release();
   STEP(stage.Asked("hello"));
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   stage.AbortAll();
-  STEP(stage.HearReset(client));
+  STEP(stage.ReceiveReset(client));
   STEP(stage.Ended(Outcome::kDrainExpired));
 }
 
@@ -217,7 +217,7 @@ void StopInTheMiddle(Stage& stage, const Scenario&) {
   int backend = -1;
   if (!Relaying(stage, client, backend)) return;
   const int asking = stage.Connect();
-  STEP(stage.Say(asking, "hello"));
+  STEP(stage.Send(asking, "hello"));
   STEP(stage.Asked("hello"));
   stage.Connect();
   STEP(stage.Settle());
@@ -234,21 +234,21 @@ void Urgent(Stage& stage, const Scenario& self) {
   if (spliced) STEP(stage.Transfer(client, backend, kBulkBytes, true));
   for (int i = 0; i < 2; i += 1) {
     STEP(stage.HoldStill());
-    STEP(stage.Say(client, "before "));
-    STEP(stage.SayUrgently(client, '!'));
-    STEP(stage.Say(client, "after"));
+    STEP(stage.Send(client, "before "));
+    STEP(stage.SendUrgently(client, '!'));
+    STEP(stage.Send(client, "after"));
     fault::Release();
-    STEP(stage.Hear(backend, "before after"));
+    STEP(stage.Receive(backend, "before after"));
   }
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   stage.Finish(backend);
   STEP(stage.Ended(Outcome::kFinished));
 }
 
 }  // namespace
 
-std::vector<Scenario> Lives() {
+std::vector<Scenario> Lifetimes() {
   const StageOptions immediate{.mode = ListenerMode::kImmediate};
   return {
       {"echo and half-close", {}, Echo},

@@ -10,71 +10,71 @@ namespace {
 void EquivalentBackends(Stage& stage, const Scenario&) {
   const std::vector<std::uint32_t> all{4711, stage.Closed(), stage.Deaf(), stage.Live()};
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerPool(all);
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   STEP(stage.DialsFailed(2));
   const int second = stage.Connect();
-  STEP(stage.Say(second, "hello"));
+  STEP(stage.Send(second, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerPool(all);
   const int other = stage.AcceptAtBackend();
-  STEP(stage.Hear(other, "hello"));
+  STEP(stage.Receive(other, "hello"));
   const int third = stage.Connect();
-  STEP(stage.Say(third, "hello"));
+  STEP(stage.Send(third, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerPool({4711, stage.Closed()}, "farewell");
-  STEP(stage.Hear(third, "farewell"));
+  STEP(stage.Receive(third, "farewell"));
   STEP(stage.DialsFailed(4));
   stage.Finish(third);
   STEP(stage.Ended(Outcome::kDialFailed));
   stage.Reset(client);
-  STEP(stage.HearReset(backend));
+  STEP(stage.ReceiveReset(backend));
   stage.Finish(second);
-  STEP(stage.HearEnd(other));
+  STEP(stage.ReceiveEnd(other));
   stage.Finish(other);
-  STEP(stage.HearEnd(second));
+  STEP(stage.ReceiveEnd(second));
 }
 
 void EquivalentBackendsPrepared(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.PreparePool("demo.example", {stage.Closed(), stage.Live()}, "farewell");
   const int client = stage.Connect();
-  STEP(stage.Say(client, hello));
+  STEP(stage.Send(client, hello));
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, hello));
+  STEP(stage.Receive(backend, hello));
   STEP(stage.DialsFailed(1));
   const int second = stage.Connect();
-  STEP(stage.Say(second, hello));
+  STEP(stage.Send(second, hello));
   const int other = stage.AcceptAtBackend();
-  STEP(stage.Hear(other, hello));
+  STEP(stage.Receive(other, hello));
   stage.PrepareNothing();
   stage.Reset(backend);
-  STEP(stage.HearReset(client));
+  STEP(stage.ReceiveReset(client));
   stage.Reset(second);
-  STEP(stage.HearReset(other));
+  STEP(stage.ReceiveReset(other));
   STEP(stage.AllForgotten());
 }
 
 // The share has room for one connection, and the second is refused. Clear() checks that the first one frees its place.
 void OneTooMany(Stage& stage, const Scenario&) {
   const int client = stage.Connect();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerShared({stage.Live()}, "share", 1, "farewell");
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   const int second = stage.Connect();
-  STEP(stage.Say(second, "hello"));
+  STEP(stage.Send(second, "hello"));
   STEP(stage.Asked("hello"));
   stage.AnswerShared({stage.Live()}, "share", 1, "farewell");
-  STEP(stage.HearEnd(second));
+  STEP(stage.ReceiveEnd(second));
   stage.Finish(second);
   STEP(stage.Ended(Outcome::kRefusedShare));
-  STEP(stage.Say(backend, "reply"));
-  STEP(stage.Hear(client, "reply"));
+  STEP(stage.Send(backend, "reply"));
+  STEP(stage.Receive(client, "reply"));
 }
 
 // The engine answers without a question and refuses the connection over the limit. After a route change it asks JavaScript.
@@ -82,40 +82,40 @@ void Prepared(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.Prepare("demo.example", {stage.Closed(), stage.Live()}, "share", 1, "farewell");
   const int client = stage.Connect();
-  STEP(stage.Say(client, hello));
+  STEP(stage.Send(client, hello));
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, hello));
+  STEP(stage.Receive(backend, hello));
   STEP(stage.DialsFailed(1));
   const int second = stage.Connect();
-  STEP(stage.Say(second, hello));
-  STEP(stage.HearEnd(second));
+  STEP(stage.Send(second, hello));
+  STEP(stage.ReceiveEnd(second));
   stage.Finish(second);
   STEP(stage.Ended(Outcome::kRefusedShare));
   stage.PrepareNothing();
   const int third = stage.Connect();
-  STEP(stage.Say(third, hello));
+  STEP(stage.Send(third, hello));
   STEP(stage.Asked(hello));
   stage.AnswerError();
-  STEP(stage.HearEnd(third));
-  STEP(stage.Say(backend, "reply"));
-  STEP(stage.Hear(client, "reply"));
+  STEP(stage.ReceiveEnd(third));
+  STEP(stage.Send(backend, "reply"));
+  STEP(stage.Receive(client, "reply"));
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   stage.Finish(backend);
-  STEP(stage.HearEnd(client));
+  STEP(stage.ReceiveEnd(client));
 }
 
 void PreparedInTwo(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.Prepare("demo.example", {stage.Live()}, "share", 1, "farewell");
   const int client = stage.Connect();
-  STEP(stage.Say(client, hello.substr(0, 30)));
+  STEP(stage.Send(client, hello.substr(0, 30)));
   STEP(stage.Settle());
-  STEP(stage.Say(client, hello.substr(30)));
+  STEP(stage.Send(client, hello.substr(30)));
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, hello));
+  STEP(stage.Receive(backend, hello));
   stage.Finish(client);
-  STEP(stage.HearEnd(backend));
+  STEP(stage.ReceiveEnd(backend));
   stage.Finish(backend);
   STEP(stage.Ended(Outcome::kFinished));
 }
@@ -125,13 +125,13 @@ void Forgotten(Stage& stage, const Scenario&) {
   const std::string hello = HelloFor("demo.example");
   stage.Prepare("demo.example", {stage.Live()}, "share", 9, "farewell");
   const int client = stage.Connect();
-  STEP(stage.Say(client, hello));
+  STEP(stage.Send(client, hello));
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, hello));
+  STEP(stage.Receive(backend, hello));
   stage.PrepareNothing();
   STEP(stage.Settle());
   stage.Reset(client);
-  STEP(stage.HearReset(backend));
+  STEP(stage.ReceiveReset(backend));
   STEP(stage.Ended(Outcome::kClientReset));
   STEP(stage.AllForgotten());
 }

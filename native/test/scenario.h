@@ -24,18 +24,18 @@ struct Scenario {
 // The common first steps of scenarios. False: a step failed, and the stage has recorded it.
 inline bool AskAbout(Stage& stage, int& client, int receive_buffer = 0) {
   client = stage.Connect(receive_buffer);
-  return stage.Passed(stage.Say(client, "hello") && stage.Asked("hello"), "asked about the hello");
+  return stage.Passed(stage.Send(client, "hello") && stage.Asked("hello"), "asked about the hello");
 }
 
 inline bool Relaying(Stage& stage, int& client, int& backend, int receive_buffer = 0) {
   if (!AskAbout(stage, client, receive_buffer)) return false;
   stage.AnswerCandidates({stage.Live()});
   backend = stage.AcceptAtBackend();
-  return stage.Passed(stage.Hear(backend, "hello"), "the backend hears the hello");
+  return stage.Passed(stage.Receive(backend, "hello"), "the backend hears the hello");
 }
 
 // Complete connections: a fault in any call must not break them.
-std::vector<Scenario> Lives();
+std::vector<Scenario> Lifetimes();
 // The same for connections with several backends, shares and prepared answers.
 std::vector<Scenario> Routes();
 // One for each cell of the table in connection.h.

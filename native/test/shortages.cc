@@ -23,13 +23,13 @@ bool BringToShortage(Stage& stage, int& client, int& backend, int& next) {
   if (!Relaying(stage, client, backend)) return false;
   RunOut();
   next = stage.Connect();
-  return stage.Passed(stage.Say(next, "next") && stage.HoldStill(), "the worker becomes idle");
+  return stage.Passed(stage.Send(next, "next") && stage.HoldStill(), "the worker becomes idle");
 }
 
 // A client arrives that the worker cannot accept. The worker must not spin.
 bool WaitsWithoutSpinning(Stage& stage, int& next) {
   next = stage.Connect();
-  const bool said = stage.Say(next, "next");
+  const bool said = stage.Send(next, "next");
   const int before = fault::CountOf(fault::Call::kEpollWait);
   stage.Sleep(kLookMs);
   return stage.Passed(said, "the next client sends bytes") &&
@@ -39,7 +39,7 @@ bool WaitsWithoutSpinning(Stage& stage, int& next) {
 bool Served(Stage& stage, int next) {
   if (!stage.Asked("next")) return false;
   stage.AnswerClose("bye");
-  return stage.Hear(next, "bye");
+  return stage.Receive(next, "bye");
 }
 
 void FewWakeUps(Stage& stage, const Scenario&) {
@@ -49,8 +49,8 @@ void FewWakeUps(Stage& stage, const Scenario&) {
   RunOut();
   int next = -1;
   if (!WaitsWithoutSpinning(stage, next)) return;
-  STEP(stage.Say(client, "meanwhile"));
-  STEP(stage.Hear(backend, "meanwhile"));
+  STEP(stage.Send(client, "meanwhile"));
+  STEP(stage.Receive(backend, "meanwhile"));
   fault::Recover();
   STEP(Served(stage, next));
 }
@@ -74,11 +74,11 @@ void RefusedWithTheFirst(Stage& stage, const Scenario&) {
   fault::Add(fault::Call::kAccept, EMFILE);
   const int before = fault::CountOf(fault::Call::kOpen);
   fault::Release();
-  STEP(stage.HearReset(next));
+  STEP(stage.ReceiveReset(next));
   STEP(stage.Ended(Outcome::kRefusedDescriptors));
   STEP(fault::CountOf(fault::Call::kOpen) - before == 2);  // the spare: before the first accept, and again after the refusal used it
-  STEP(stage.Say(client, "meanwhile"));
-  STEP(stage.Hear(backend, "meanwhile"));
+  STEP(stage.Send(client, "meanwhile"));
+  STEP(stage.Receive(backend, "meanwhile"));
 }
 
 // Accepting resumes in the turn after a connection ends. It does not wait for the timer.
@@ -106,8 +106,8 @@ void ClosedMeanwhile(Stage& stage, const Scenario&) {
   stage.CloseListener(true);
   fault::Release();
   stage.Sleep(kLongerThanAPauseMs);
-  STEP(stage.Say(client, "meanwhile"));
-  STEP(stage.Hear(backend, "meanwhile"));
+  STEP(stage.Send(client, "meanwhile"));
+  STEP(stage.Receive(backend, "meanwhile"));
   STEP(stage.AcceptAt(successor) >= 0);
 }
 

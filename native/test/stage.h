@@ -37,12 +37,12 @@ class Stage {
   int AcceptAtBackend();
   // Accepts as another holder of the listening socket.
   int AcceptAt(int listener);
-  bool Say(int fd, std::string_view bytes);
+  bool Send(int fd, std::string_view bytes);
   // Sends an urgent byte (MSG_OOB). The reader skips it and must receive all bytes after it.
-  bool SayUrgently(int fd, char byte);
-  bool Hear(int fd, std::string_view bytes);
-  bool HearEnd(int fd);
-  bool HearReset(int fd);
+  bool SendUrgently(int fd, char byte);
+  bool Receive(int fd, std::string_view bytes);
+  bool ReceiveEnd(int fd);
+  bool ReceiveReset(int fd);
   // Sends a byte pattern and checks every byte. A reluctant reader starts when the writer is blocked.
   bool Transfer(int from, int to, std::size_t bytes, bool reluctant);
   // Writes until all buffers between the peers are full.

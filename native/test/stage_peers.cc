@@ -26,13 +26,13 @@ int Stage::AcceptAt(int listener) {
   return Keep(fd);
 }
 
-bool Stage::Say(int fd, std::string_view bytes) {
+bool Stage::Send(int fd, std::string_view bytes) {
   return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
-bool Stage::SayUrgently(int fd, char byte) { return ::send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1; }
+bool Stage::SendUrgently(int fd, char byte) { return ::send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1; }
 
-bool Stage::Hear(int fd, std::string_view bytes) {
+bool Stage::Receive(int fd, std::string_view bytes) {
   std::string heard;
   return Await(fd, POLLIN, [&] {
            char buffer[4096];
@@ -46,14 +46,14 @@ bool Stage::Hear(int fd, std::string_view bytes) {
          heard == bytes;
 }
 
-bool Stage::HearEnd(int fd) {
+bool Stage::ReceiveEnd(int fd) {
   return Await(fd, POLLIN, [&] {
     char byte = 0;
     return ::recv(fd, &byte, 1, 0) == 0;
   });
 }
 
-bool Stage::HearReset(int fd) {
+bool Stage::ReceiveReset(int fd) {
   return Await(fd, POLLIN, [&] {
     char byte = 0;
     return ::recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET;

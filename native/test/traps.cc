@@ -37,18 +37,18 @@ void AbortWhileAsking(Stage& stage, const Scenario&) {
   if (!AskAbout(stage, client)) return;
   stage.AbortAll();
   stage.AbortAll();
-  STEP(stage.HearReset(client));
+  STEP(stage.ReceiveReset(client));
   STEP(stage.Settle());
   // The engine must not reuse the slot and the bytes before the answer arrives.
   const int other = stage.Connect();
-  STEP(stage.Say(other, "other"));
+  STEP(stage.Send(other, "other"));
   STEP(stage.Settle());
   STEP(stage.StillReads("hello"));
   stage.AnswerCandidates({stage.Live()});
   STEP(stage.Ended(Outcome::kDrainExpired));
   STEP(stage.Asked("other"));
   stage.AnswerClose("");
-  STEP(stage.HearEnd(other));
+  STEP(stage.ReceiveEnd(other));
 }
 
 // Two events arrive in one batch, and the first ends the connection.
@@ -69,7 +69,7 @@ void BothResetTheOtherWayRound(Stage& stage, const Scenario&) {
   if (!Relaying(stage, client, backend)) return;
   STEP(stage.HoldStill());
   stage.Reset(backend);
-  STEP(stage.Say(client, "x"));
+  STEP(stage.Send(client, "x"));
   stage.Reset(client);
   fault::Release();
   STEP(stage.Ended(Outcome::kBackendReset) || stage.Ended(Outcome::kClientReset));
@@ -113,11 +113,11 @@ void SlotUsedAgain(Stage& stage, const Scenario&) {
   STEP(stage.Settle());
   stage.AnswerCandidates({stage.Live()});
   const int backend = stage.AcceptAtBackend();
-  STEP(stage.Hear(backend, "hello"));
+  STEP(stage.Receive(backend, "hello"));
   stage.AnswerUnasked(stage.Connection(), Answer{Answer::Kind::kPolicyError});  // the engine ignores a second answer
   STEP(stage.Settle());
-  STEP(stage.Say(second, "more"));
-  STEP(stage.Hear(backend, "more"));
+  STEP(stage.Send(second, "more"));
+  STEP(stage.Receive(backend, "more"));
 }
 
 // A connection ends and a new one takes its slot in one batch, while events still point at the old record.
@@ -128,14 +128,14 @@ void ReplacedInOneBatch(Stage& stage, const Scenario&) {
   STEP(stage.HoldStill());
   stage.AbortAll();
   const int next = stage.Connect();
-  STEP(stage.Say(next, "next"));
-  STEP(stage.Say(backend, "x"));
-  STEP(stage.Say(client, "x"));
+  STEP(stage.Send(next, "next"));
+  STEP(stage.Send(backend, "x"));
+  STEP(stage.Send(client, "x"));
   fault::Release();
   STEP(stage.Asked("next"));
   STEP(stage.Ended(Outcome::kDrainExpired));
   stage.AnswerClose("bye");
-  STEP(stage.Hear(next, "bye"));
+  STEP(stage.Receive(next, "bye"));
 }
 
 // The listener is closed before its own event in the same batch.
@@ -144,11 +144,11 @@ void ListenerClosedBeforeItsEvent(Stage& stage, const Scenario&) {
   stage.AnswerUnasked(ConnectionId{0, 0, 0}.Packed(), Answer{Answer::Kind::kMore});  // the wake-up is first in the batch
   const int client = stage.Connect();
   stage.CloseListener();
-  STEP(stage.Say(client, "hello"));
+  STEP(stage.Send(client, "hello"));
   fault::Release();
   STEP(stage.Asked("hello"));
   stage.AnswerClose("bye");
-  STEP(stage.Hear(client, "bye"));
+  STEP(stage.Receive(client, "bye"));
 }
 
 // Commands of the batch close the listener and end all connections before the listener's event. A client accepted then would never end.
@@ -216,13 +216,13 @@ void ClosedWhileAChildHoldsIt(Stage& stage, const Scenario&) {
   stage.AnswerCandidates({stage.Deaf(), stage.Live()});
   STEP(stage.Settle());
   stage.Reset(client);
-  STEP(stage.Say(backend, "x"));
+  STEP(stage.Send(backend, "x"));
   stage.Reset(backend);
   STEP(stage.DialsFailed(1));
   const int other = stage.AcceptAtBackend();
-  STEP(stage.Hear(other, "hello"));
-  STEP(stage.Say(other, "reply"));
-  STEP(stage.Hear(next, "reply"));
+  STEP(stage.Receive(other, "hello"));
+  STEP(stage.Send(other, "reply"));
+  STEP(stage.Receive(next, "reply"));
 }
 
 }  // namespace

@@ -296,10 +296,10 @@ export class Service {
     const tell = () => this.#notify.send({ STATUS: statusLine(served.summary()) });
     const late = Promise.withResolvers<'late'>();
     const limit = setTimeout(() => late.resolve('late'), readyLimitMs);
-    const teller = setInterval(tell, STATUS_MS);
+    const statusTimer = setInterval(tell, STATUS_MS);
     const outcome = await Promise.race([served.ready, late.promise, this.#over.promise]);
     clearTimeout(limit);
-    clearInterval(teller);
+    clearInterval(statusTimer);
     if (outcome !== 'late') return;
     const { notReadyBecause } = served.summary();
     log(

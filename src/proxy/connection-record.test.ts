@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Backend } from '../routing/route-table.ts';
-import { ConnectionEnding, type Findings, type RecordLevel } from './connection-record.ts';
+import { ConnectionEnding, type PolicyFacts, type RecordLevel } from './connection-record.ts';
 import type { ConnectionReport, Outcome } from './engine.ts';
 import type { Refusal } from './reasons.ts';
 
@@ -26,8 +26,8 @@ function report(parts: Partial<ConnectionReport> = {}): ConnectionReport {
   };
 }
 
-const connectionRecord = (ended: ConnectionReport, findings: Findings | null) =>
-  new ConnectionEnding(ended, findings).record();
+const connectionRecord = (ended: ConnectionReport, facts: PolicyFacts | null) =>
+  new ConnectionEnding(ended, facts).record();
 
 const FINDINGS = {
   source: null,
@@ -61,7 +61,7 @@ test('the record of a served connection has all fields, with stable names and in
   ]);
 });
 
-test('the record of a connection without findings has the same fields', () => {
+test('the record of a connection without facts has the same fields', () => {
   const full = connectionRecord(report({ backend: BACKEND }), FINDINGS);
   const bare = connectionRecord(report({ outcome: 'refused-connections' }), null);
   expect(Object.keys(bare)).toEqual(Object.keys(full));

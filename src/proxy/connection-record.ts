@@ -30,7 +30,7 @@ export interface ConnectionRecord {
 }
 
 /** The facts that a policy collects about a connection. */
-export interface Findings {
+export interface PolicyFacts {
   readonly source: Peer | null;
   readonly serverName: string | null;
   readonly route: Omit<Route, 'backends'> | null;
@@ -42,13 +42,13 @@ export class ConnectionEnding {
   readonly level: RecordLevel;
   readonly reason: string;
   readonly #report: ConnectionReport;
-  readonly #findings: Findings | null;
+  readonly #facts: PolicyFacts | null;
 
-  constructor(report: ConnectionReport, findings: Findings | null) {
+  constructor(report: ConnectionReport, facts: PolicyFacts | null) {
     this.#report = report;
-    this.#findings = findings;
+    this.#facts = facts;
     const { outcome } = report;
-    this.reason = findings?.refusal ?? errorOf(report) ?? failureReason(outcome, this.pool) ?? outcome;
+    this.reason = facts?.refusal ?? errorOf(report) ?? failureReason(outcome, this.pool) ?? outcome;
     this.level = levelOf(outcome, this.reason);
   }
 
@@ -57,15 +57,15 @@ export class ConnectionEnding {
   }
 
   get cluster(): string | null {
-    return this.#findings?.route?.cluster ?? null;
+    return this.#facts?.route?.cluster ?? null;
   }
 
   get namespace(): string | null {
-    return this.#findings?.route?.namespace ?? null;
+    return this.#facts?.route?.namespace ?? null;
   }
 
   get pool(): string | null {
-    return this.#findings?.route?.pool?.listener ?? null;
+    return this.#facts?.route?.pool?.listener ?? null;
   }
 
   get backend(): Backend | null {
@@ -87,13 +87,13 @@ export class ConnectionEnding {
   record(): ConnectionRecord {
     const report = this.#report;
     const peer = endpoint(report.client.address, report.client.port);
-    const source = this.#findings?.source ?? null;
+    const source = this.#facts?.source ?? null;
     return {
       level: this.level,
       listener: report.listener,
       client: source === null ? peer : endpoint(source.address, source.port),
       via: source === null ? null : peer,
-      serverName: this.#findings?.serverName ?? null,
+      serverName: this.#facts?.serverName ?? null,
       cluster: this.cluster,
       namespace: this.namespace,
       pool: this.pool,

@@ -2,7 +2,7 @@
 // cached answers for the current route. It never uses a socket.
 import type { Backend, Route } from '../routing/route-table.ts';
 import { AllowedSources } from './allowed-sources.ts';
-import { ConnectionEnding, type Findings } from './connection-record.ts';
+import { ConnectionEnding, type PolicyFacts } from './connection-record.ts';
 import { shareKey, slotGroup } from './connection-shares.ts';
 import type { ConnectionReport, Decision, Policy, Question } from './engine.ts';
 import type { Refusal } from './reasons.ts';
@@ -69,7 +69,7 @@ export class PortPolicy implements Policy {
 }
 
 /** Shared by all connections that get the same answer. */
-class PortNote implements Findings {
+class PortNote implements PolicyFacts {
   readonly source = null;
   readonly serverName = null;
   readonly route: Route;

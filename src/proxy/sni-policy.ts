@@ -6,14 +6,14 @@ import type { Backend, Route, RouteTable } from '../routing/route-table.ts';
 import { alertRecord } from '../tls/alert.ts';
 import { type HelloProgress, newHelloProgress, parseClientHello } from '../tls/client-hello.ts';
 import { AllowedSources } from './allowed-sources.ts';
-import { ConnectionEnding, type Findings } from './connection-record.ts';
+import { ConnectionEnding, type PolicyFacts } from './connection-record.ts';
 import { shareKey, slotGroup } from './connection-shares.ts';
 import type { ConnectionReport, Decision, Peer, Policy, PreparedAnswer, Question } from './engine.ts';
 import { parseProxyHeader } from './proxy-protocol.ts';
 import type { Refusal } from './reasons.ts';
 
 /** The facts that the policy collects about a connection. The engine carries them as `note`. */
-export class ConnectionNote implements Findings {
+export class ConnectionNote implements PolicyFacts {
   /** The client address from a trusted PROXY header. */
   source: Peer | null = null;
   serverName: string | null = null;

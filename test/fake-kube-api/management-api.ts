@@ -188,12 +188,12 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
   };
 }
 
-function adminStore(deps: {
+function adminStore(parts: {
   readonly store: ObjectStore;
   readonly table: ResourceTable;
   readonly writes: ObjectWrites;
 }): AdminStore {
-  const { store, table, writes } = deps;
+  const { store, table, writes } = parts;
   const options = { manager: 'admin', dryRun: false, fieldValidation: 'Ignore' } as const;
   const targetOf = ({ apiVersion, kind, namespace, name }: Partial<ObjectRef>, subresource = ''): Target => {
     const found = table.ofKind(groupVersionOf(apiVersion ?? ''), kind ?? '');

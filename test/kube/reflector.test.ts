@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const eventually = <T>(look: () => T) => expect.poll(look, { interval: 10 });
 
-function reflector(deps: Partial<ReflectorOptions<unknown>> = {}): Reflector<unknown> {
+function reflector(options: Partial<ReflectorOptions<unknown>> = {}): Reflector<unknown> {
   const made = new Reflector<unknown>({
     client,
     path: () => '/apis/x.io/v1/namespaces/ns/things',
@@ -44,7 +44,7 @@ function reflector(deps: Partial<ReflectorOptions<unknown>> = {}): Reflector<unk
     onChange: () => {},
     // Other tests cover the waits.
     sleep: (ms, signal) => abortableSleep(ms / 20, signal),
-    ...deps,
+    ...options,
   });
   reflectors.push(made);
   made.start();

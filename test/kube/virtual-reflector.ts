@@ -14,7 +14,7 @@ export class VirtualReflector<T> {
   /** If false, a sleep lasts until it is aborted or until this is true. */
   passes = true;
 
-  constructor(project: ReflectorOptions<T>['project'], deps: Partial<ReflectorOptions<T>> = {}) {
+  constructor(project: ReflectorOptions<T>['project'], options: Partial<ReflectorOptions<T>> = {}) {
     this.reflector = new Reflector<T>({
       client: this.api,
       path: () => '/apis/x.io/v1/namespaces/ns/things',
@@ -32,7 +32,7 @@ export class VirtualReflector<T> {
         await turn();
         for (let each = 0; each < 10_000 && !this.passes && !signal.aborted; each++) await turn();
       },
-      ...deps,
+      ...options,
     });
   }
 

@@ -116,7 +116,7 @@ describe.runIf(sanitized)('sanitizers', () => {
     await Promise.all([
       play('asan', 'engine_faults', 'plain'),
       ...Array.from({ length: shares }, (_, share) =>
-        play('asan', 'engine_faults', 'lives', `${share}`, `${shares}`),
+        play('asan', 'engine_faults', 'lifetimes', `${share}`, `${shares}`),
       ),
     ]);
   });

@@ -53,7 +53,7 @@ const PROGRAMS = {
     'engine_faults',
     'fault',
     'fault_kinds',
-    'lives',
+    'lifetimes',
     'endings',
     'routes',
     'shortages',

@@ -50,8 +50,8 @@ export function dateCheck(wallNow: () => number): Check {
   return {
     name: 'date',
     run: () => {
-      const doubt = clockProblem(wallNow());
-      return doubt === null ? ok('the clock is plausible') : problem(doubt, CLOCK_FIX);
+      const wrong = clockProblem(wallNow());
+      return wrong === null ? ok('the clock is plausible') : problem(wrong, CLOCK_FIX);
     },
   };
 }
@@ -110,7 +110,7 @@ function triedSetns(addon: NativeAddon): Finding {
   } catch (error) {
     const { message } = error as Error;
     return problem(
-      `CAP_SYS_ADMIN is there, and yet a network namespace cannot be entered: ${message}`,
+      `CAP_SYS_ADMIN is effective, but a network namespace cannot be entered: ${message}`,
       'Run it outside of a user namespace, and allow setns(CLONE_NEWNET) in its seccomp profile (RestrictNamespaces= of systemd too).',
     );
   }

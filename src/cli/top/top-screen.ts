@@ -16,7 +16,7 @@ export interface TopInput {
   readonly trouble: string | null;
 }
 
-export type Tone = 'plain' | 'strong' | 'good' | 'warning' | 'bad' | 'faint' | 'title';
+export type Tone = 'plain' | 'strong' | 'good' | 'warning' | 'bad' | 'dim' | 'title';
 
 export interface Span {
   readonly text: string;
@@ -209,7 +209,7 @@ function keyLine(sort: TopSort, left: number): TopLine {
   return [
     {
       text: `${more}by ${sort}; c connections  r rate  b bytes  n name  s state  q quit`,
-      tone: 'faint',
+      tone: 'dim',
     },
   ];
 }
@@ -226,7 +226,7 @@ function toneOf(state: TopRow['state']): Tone {
     case 'no-netns':
       return 'warning';
     case 'not-proxied':
-      return 'faint';
+      return 'dim';
   }
 }
 

@@ -25,7 +25,7 @@ const CODES: Readonly<Record<Tone, string | null>> = {
   good: '32',
   warning: '33',
   bad: '31',
-  faint: '2',
+  dim: '2',
   title: '7',
 };
 

@@ -140,9 +140,9 @@ describe('a name that one of our Services records', () => {
         'belongs to tenant-v/prod-x, which held it by the record on Service prod, which is being withdrawn;',
       );
       expect(holdersOf({ ...asked, services: [] }).prod).toBe('tenant-b/old');
-      const heir = cluster('tenant-v/prod-y', 'prod', 99);
-      expect(holdersOf({ ...asked, clusters: [older, heir, ...now] }).prod).toBe('tenant-v/prod-y');
-      expect(holdersOf({ ...asked, clusters: [heir, ...now], clustersComplete: false }).prod).toBeUndefined();
+      const next = cluster('tenant-v/prod-y', 'prod', 99);
+      expect(holdersOf({ ...asked, clusters: [older, next, ...now] }).prod).toBe('tenant-v/prod-y');
+      expect(holdersOf({ ...asked, clusters: [next, ...now], clustersComplete: false }).prod).toBeUndefined();
     },
   );
 

@@ -130,7 +130,7 @@ function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): 
   return { asking, contested, leaving };
 }
 
-/** Holders by name, in this order: the records of Services, heirs of released names, all other clusters. */
+/** Holders by name, in this order: the records of Services, the next holders of released names, all other clusters. */
 function heldByClusters(question: NameQuestion, claimants: ClusterClaimants): Map<string, Holding> {
   const { clusters, lastKnown, records } = question;
   const byKey = new Map<string, ClusterReading>();
@@ -143,7 +143,7 @@ function heldByClusters(question: NameQuestion, claimants: ClusterClaimants): Ma
     if (how === null) released.set(name, record);
     else held.set(name, { kind: 'recorded', holder: recordedClaimant(record, reading, lastKnown), how });
   }
-  for (const [name, heir] of heirs(released, question)) held.set(name, { kind: 'ordered', holder: heir });
+  for (const [name, holder] of nextHolders(released, question)) held.set(name, { kind: 'ordered', holder });
   for (const [name, holder] of claimants.asking) {
     if (held.has(name)) continue;
     const record = released.get(name);
@@ -219,7 +219,7 @@ function howRecorded(
  * By name: the claimant that gets a released name at once. It must be in the namespace of the previous holder,
  * because that is the same tenant.
  */
-function heirs(
+function nextHolders(
   released: ReadonlyMap<string, NameRecord>,
   { clusters, lastKnown, ownNamespace }: NameQuestion,
 ): ReadonlyMap<string, Claimant> {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { parseNodeSelector } from '../../kube/labels/node-selector.ts';
-import { type NodeSighting, participation, type UnknownNode } from './node-participation.ts';
+import { type NodeObservation, participation, type UnknownNode } from './node-participation.ts';
 
 const parsed = parseNodeSelector([{ key: 'role', operator: 'In', values: ['network'] }]);
 if (parsed.kind !== 'selector') throw new Error('not a selector');
 const { selector } = parsed;
-const of = (sighting: NodeSighting, unknown: UnknownNode = 'take-part') =>
-  participation('net-1', selector, unknown, sighting);
+const of = (observation: NodeObservation, unknown: UnknownNode = 'take-part') =>
+  participation('net-1', selector, unknown, observation);
 
 describe('an instance', () => {
   test('takes part when its Node is selected', () =>
@@ -25,15 +25,15 @@ describe('an instance', () => {
 
   test('does not decide before the Node was read', () => expect(of({ kind: 'not-yet' })).toBeNull());
 
-  test.each<[NodeSighting, string]>([
+  test.each<[NodeObservation, string]>([
     [{ kind: 'absent' }, 'there is no Node net-1'],
     [{ kind: 'unreadable', why: 'forbidden' }, 'Node net-1 cannot be read (forbidden)'],
-  ])('follows --unknown-node when the Node is %j, and reports a problem', (sighting, why) => {
-    expect(of(sighting)).toMatchObject({ takesPart: true, reason: `${why}: --unknown-node take-part` });
-    expect(of(sighting)?.problem).toBe(
+  ])('follows --unknown-node when the Node is %j, and reports a problem', (observation, why) => {
+    expect(of(observation)).toMatchObject({ takesPart: true, reason: `${why}: --unknown-node take-part` });
+    expect(of(observation)?.problem).toBe(
       `${why}, so it is unknown whether it is selected: this instance takes part (--unknown-node take-part)`,
     );
-    expect(of(sighting, 'stay-out')).toMatchObject({ takesPart: false });
-    expect(of(sighting, 'stay-out')?.problem).toContain('this instance does not take part');
+    expect(of(observation, 'stay-out')).toMatchObject({ takesPart: false });
+    expect(of(observation, 'stay-out')?.problem).toContain('this instance does not take part');
   });
 });

@@ -7,7 +7,7 @@ import { type NodeSelector, unmetRequirement } from '../../kube/labels/node-sele
 export type UnknownNode = 'take-part' | 'stay-out';
 
 /** The result of reading the Node. */
-export type NodeSighting =
+export type NodeObservation =
   | { readonly kind: 'not-yet' }
   | { readonly kind: 'seen'; readonly labels: Labels }
   | { readonly kind: 'absent' }
@@ -32,13 +32,13 @@ export function participation(
   node: string,
   selector: NodeSelector,
   unknown: UnknownNode,
-  sighting: NodeSighting,
+  observation: NodeObservation,
 ): Participation | null {
-  switch (sighting.kind) {
+  switch (observation.kind) {
     case 'not-yet':
       return null;
     case 'seen': {
-      const unmet = unmetRequirement(selector, sighting.labels);
+      const unmet = unmetRequirement(selector, observation.labels);
       return unmet === null
         ? { takesPart: true, reason: `Node ${node} is selected`, problem: null }
         : { takesPart: false, reason: `Node ${node} is not selected: ${unmet} is not met`, problem: null };
@@ -46,7 +46,7 @@ export function participation(
     case 'absent':
       return guessed(unknown, `there is no Node ${node}`);
     case 'unreadable':
-      return guessed(unknown, `Node ${node} cannot be read (${sighting.why})`);
+      return guessed(unknown, `Node ${node} cannot be read (${observation.why})`);
   }
 }
 

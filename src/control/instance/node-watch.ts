@@ -8,7 +8,7 @@ import { Reflector } from '../../kube/watch/reflector.ts';
 import type { Problem } from '../objects/problem.ts';
 import {
   EVERY_NODE,
-  type NodeSighting,
+  type NodeObservation,
   type Participation,
   participation,
   type UnknownNode,
@@ -64,7 +64,7 @@ export class NodeWatch {
   /** null until the Node was read once. */
   participation(): Participation | null {
     const { node, selector, unknown } = this.#options;
-    return selector === null ? EVERY_NODE : participation(node, selector, unknown, this.#sighting());
+    return selector === null ? EVERY_NODE : participation(node, selector, unknown, this.#observation());
   }
 
   problems(): readonly Problem[] {
@@ -83,7 +83,7 @@ export class NodeWatch {
     this.#options.onChange();
   }
 
-  #sighting(): NodeSighting {
+  #observation(): NodeObservation {
     if (this.#reflector === null) return { kind: 'absent' };
     const { synced, items, problem } = this.#reflector.snapshot();
     const labels = items.get(this.#options.node);

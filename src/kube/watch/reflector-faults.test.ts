@@ -7,10 +7,10 @@ import type { ReflectorOptions } from './reflector.ts';
 
 const made: VirtualReflector<unknown>[] = [];
 function virtual(
-  deps: Partial<ReflectorOptions<unknown>> = {},
+  options: Partial<ReflectorOptions<unknown>> = {},
   project = ({ spec }: KubeObject): unknown => spec,
 ) {
-  const one = new VirtualReflector<unknown>(project, deps);
+  const one = new VirtualReflector<unknown>(project, options);
   made.push(one);
   return one;
 }

@@ -9,8 +9,8 @@ interface Seen {
 }
 
 const made: VirtualReflector<Seen>[] = [];
-function virtual(deps: Partial<ReflectorOptions<Seen>> = {}): VirtualReflector<Seen> {
-  const one = new VirtualReflector<Seen>(({ spec }: KubeObject) => ({ spec }), deps);
+function virtual(options: Partial<ReflectorOptions<Seen>> = {}): VirtualReflector<Seen> {
+  const one = new VirtualReflector<Seen>(({ spec }: KubeObject) => ({ spec }), options);
   made.push(one);
   return one;
 }

@@ -15,7 +15,7 @@ import {
 import { HelloBuffer, type HelloMemory } from './hello-buffer.ts';
 import type { Choice, Loads } from './loads.ts';
 import { Relay, reset } from './relay.ts';
-import type { Seat, Shares } from './shares.ts';
+import type { Shares, Slot } from './shares.ts';
 import type { SourceQueue } from './source-queue.ts';
 
 /** The resources of the engine, which all its connections share. */
@@ -50,7 +50,7 @@ export class Connection {
   #note: unknown;
   #backendSocket: Socket | null = null;
   #backend: Backend | null = null;
-  #seat: Seat | null = null;
+  #slot: Slot | null = null;
   #dialling: Backend | null = null;
   #fallen: ReadonlySet<string> = NONE;
   #choice: Choice | null = null;
@@ -77,7 +77,7 @@ export class Connection {
       this.#hello.release();
       this.#client.destroy();
       this.#backendSocket?.destroy();
-      this.#leaveSeat();
+      this.#leaveSlot();
       this.#choice?.end();
     }
     this.#report(this.#aborted ?? outcome);
@@ -215,12 +215,12 @@ export class Connection {
 
   async #connectAndRelay(decision: Candidates): Promise<Outcome> {
     const { pendingDials, shares, spec } = this.#context;
-    const seat = decision.share === null ? null : shares.enter(decision.share);
-    if (typeof seat === 'string') {
+    const slot = decision.share === null ? null : shares.enter(decision.share);
+    if (typeof slot === 'string') {
       await this.#closeWithFarewell(decision.farewell);
-      return seat === 'share' ? 'refused-share' : 'refused-slots';
+      return slot === 'share' ? 'refused-share' : 'refused-slots';
     }
-    this.#seat = seat;
+    this.#slot = slot;
     let tried = false;
     for (const backend of this.#inTurn(decision)) {
       if (this.#fallen.has(backend.key)) continue;
@@ -241,15 +241,15 @@ export class Connection {
       if (this.#client.destroyed) return 'client-left';
     }
     this.#choice?.end();
-    this.#leaveSeat();
+    this.#leaveSlot();
     await this.#closeWithFarewell(decision.farewell);
     return tried ? 'dial-failed' : 'refused-dials';
   }
 
   /** Frees the slot for other connections. */
-  #leaveSeat(): void {
-    if (this.#seat !== null) this.#context.shares.leave(this.#seat);
-    this.#seat = null;
+  #leaveSlot(): void {
+    if (this.#slot !== null) this.#context.shares.leave(this.#slot);
+    this.#slot = null;
   }
 
   #inTurn({ backends, balance }: Candidates): Iterable<Backend> {

@@ -1,8 +1,8 @@
 // Counts the connections of each share and the slots of each group. The policy sets these limits; the engine only applies them.
 import type { Share, SlotShares } from '../engine.ts';
 
-/** A connection's place in its share, in a reserved slot of its group or in a common slot. Valid until `leave`. */
-export interface Seat {
+/** A connection's place in its share: a reserved slot of its group or a common slot. Valid until `leave`. */
+export interface Slot {
   readonly share: Share;
   readonly inCommonSlot: boolean;
 }
@@ -29,8 +29,8 @@ export class Shares {
     this.#slots = { ...slots, common: Math.max(0, common - surplus) };
   }
 
-  /** Takes a seat. Returns the name of the limit instead when one is reached. */
-  enter(share: Share): Seat | 'share' | 'slots' {
+  /** Takes a slot. Returns the name of the limit instead when one is reached. */
+  enter(share: Share): Slot | 'share' | 'slots' {
     if ((this.#counts.get(share.key) ?? 0) >= share.limit) return 'share';
     const group = groupOf(share);
     const inCommonSlot = (this.#reserved.get(group) ?? 0) >= this.#slots.reserved;
@@ -41,7 +41,7 @@ export class Shares {
     return { share, inCommonSlot };
   }
 
-  leave({ share, inCommonSlot }: Seat): void {
+  leave({ share, inCommonSlot }: Slot): void {
     if (inCommonSlot) this.#inCommonSlots -= 1;
     else add(this.#reserved, groupOf(share), -1);
     add(this.#counts, share.key, -1);

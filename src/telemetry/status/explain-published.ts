@@ -92,9 +92,9 @@ function kubeconfigLink(publication: PublicationStatus, name: string, published:
     case 'unread': {
       const says = `${secret} does not point to the Service`;
       if (!published) return link('kubeconfig', 'waits', says);
-      const doubt = kubeconfig === 'unread' ? 'as far as is known, ' : '';
+      const qualifier = kubeconfig === 'unread' ? 'as far as is known, ' : '';
       const next = 'The first instance with a ready slice writes it: run isthmus status there.';
-      return link('kubeconfig', 'broken', `${doubt}${says} yet`, next);
+      return link('kubeconfig', 'broken', `${qualifier}${says} yet`, next);
     }
   }
 }

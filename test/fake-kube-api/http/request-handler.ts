@@ -44,10 +44,10 @@ const PATCH_TYPES: ReadonlyMap<string, PatchType> = new Map([
 const ENTRIES_PER_WRITE = 500;
 
 export class RequestHandler {
-  readonly #deps: RequestHandlerOptions;
+  readonly #options: RequestHandlerOptions;
 
-  constructor(deps: RequestHandlerOptions) {
-    this.#deps = deps;
+  constructor(options: RequestHandlerOptions) {
+    this.#options = options;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -68,7 +68,7 @@ export class RequestHandler {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { access, counts, faults } = this.#deps;
+    const { access, counts, faults } = this.#options;
     const user = this.#userOf(request);
     const info = requestInfo(request.method ?? 'GET', request.url ?? '/');
     counts.add(user ?? ANONYMOUS, info);
@@ -85,7 +85,7 @@ export class RequestHandler {
     const header = request.headers.authorization;
     if (header === undefined) return ANONYMOUS;
     const token = /^Bearer (.+)$/i.exec(header)?.[1];
-    return token === undefined ? null : (this.#deps.tokens.get(token) ?? null);
+    return token === undefined ? null : (this.#options.tokens.get(token) ?? null);
   }
 
   #path(path: string, response: ServerResponse): void {
@@ -93,7 +93,7 @@ export class RequestHandler {
       response.writeHead(200, { 'Content-Type': 'text/plain; charset=utf-8' }).end('ok');
       return;
     }
-    const document = discoveryDocument(this.#deps.table, path);
+    const document = discoveryDocument(this.#options.table, path);
     if (document === null) throw unknownPath();
     sendJson(response, 200, JSON.stringify(document));
   }
@@ -104,7 +104,7 @@ export class RequestHandler {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const { access, table } = this.#deps;
+    const { access, table } = this.#options;
     const review = REVIEWS.find((each) => each.group === info.group && each.plural === info.resource);
     if (review !== undefined && info.verb === 'create') {
       const answer = reviewed(
@@ -141,7 +141,7 @@ export class RequestHandler {
     };
     switch (info.verb) {
       case 'get':
-        this.#send(response, 200, target, this.#deps.reads.get(target, info.query), form);
+        this.#send(response, 200, target, this.#options.reads.get(target, info.query), form);
         break;
       case 'list':
         await this.#list(response, target, info, form);
@@ -162,7 +162,7 @@ export class RequestHandler {
     user: string,
     form: Form | 'table',
   ): Promise<void> {
-    const { writes, access } = this.#deps;
+    const { writes, access } = this.#options;
     const mediaType = mediaTypeOf(request);
     const text = await readBody(request);
     const options = writeOptions(info.query, request);
@@ -191,7 +191,7 @@ export class RequestHandler {
           );
         const { type, namespace, name } = target;
         // An apply that creates the object also needs the right to create.
-        if (patchType === 'apply' && this.#deps.store.get(type.key, namespace, name) === null)
+        if (patchType === 'apply' && this.#options.store.get(type.key, namespace, name) === null)
           access.require(user, { ...info, verb: 'create' });
         const body = parsedBody(text, mediaType);
         const written = writes.patch(target, patchType, body, { ...options, force });
@@ -207,13 +207,13 @@ export class RequestHandler {
       case 'deletecollection': {
         const all = target.type.namespaced && target.namespace === '' ? null : target.namespace;
         const chosen = deleteOptions(info.query, parsedBody(text, mediaType));
-        const { entries } = this.#deps.reads.list(target, all, info.query);
+        const { entries } = this.#options.reads.list(target, all, info.query);
         for (const { namespace, name } of entries) writes.delete({ ...target, namespace, name }, chosen);
         await this.#sendList(
           response,
           target,
           entries,
-          { resourceVersion: String(this.#deps.store.revision) },
+          { resourceVersion: String(this.#options.store.revision) },
           form,
         );
         break;
@@ -230,7 +230,7 @@ export class RequestHandler {
     form: Form | 'table',
   ): Promise<void> {
     const namespace = target.type.namespaced && target.namespace === '' ? null : target.namespace;
-    const page = this.#deps.reads.list(target, namespace, info.query);
+    const page = this.#options.reads.list(target, namespace, info.query);
     const metadata = {
       resourceVersion: String(page.revision),
       ...(page.continueToken === '' ? {} : { continue: page.continueToken }),
@@ -271,7 +271,7 @@ export class RequestHandler {
   }
 
   #watch(response: ServerResponse, target: Target, info: ResourceRequest, user: string, form: Form): void {
-    const { store, watches, bookmarkIntervalMs } = this.#deps;
+    const { store, watches, bookmarkIntervalMs } = this.#options;
     const { query } = info;
     const revision = watchedRevision(query);
     const sendInitial = query.get('sendInitialEvents');

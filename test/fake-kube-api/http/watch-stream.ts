@@ -41,37 +41,37 @@ export class WatchStream {
   #silent = false;
 
   constructor(
-    deps: { readonly store: ObjectStore; readonly response: ServerResponse },
+    connection: { readonly store: ObjectStore; readonly response: ServerResponse },
     options: WatchOptions,
   ) {
     this.options = options;
-    this.#store = deps.store;
-    this.#response = deps.response;
+    this.#store = connection.store;
+    this.#response = connection.response;
     this.#endTimer = setTimeout(() => this.end(), options.timeoutMs);
     const { target, since, initialEvents } = options;
     const key = target.type.key;
-    deps.response.writeHead(200, {
+    connection.response.writeHead(200, {
       'Content-Type': 'application/json',
       'Cache-Control': 'no-cache, private',
     });
-    deps.response.flushHeaders();
-    if (options.notOlderThan > deps.store.revision) {
+    connection.response.flushHeaders();
+    if (options.notOlderThan > connection.store.revision) {
       this.#release = () => {};
-      this.#fail(tooLargeResourceVersion(options.notOlderThan, deps.store.revision));
+      this.#fail(tooLargeResourceVersion(options.notOlderThan, connection.store.revision));
       return;
     }
-    const missed = since === null ? [] : deps.store.changesSince(key, since);
+    const missed = since === null ? [] : connection.store.changesSince(key, since);
     if (missed === null) {
       this.#release = () => {};
-      this.#fail(expired(`too old resource version: ${since} (${deps.store.revision})`));
+      this.#fail(expired(`too old resource version: ${since} (${connection.store.revision})`));
       return;
     }
     if (since === null && initialEvents !== 'none')
-      for (const entry of deps.store.list(key, options.namespace))
+      for (const entry of connection.store.list(key, options.namespace))
         if (options.matches(entry.object)) this.#send('ADDED', entry);
     if (initialEvents === 'with-bookmark') this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
     for (const change of missed) this.#onChange(change);
-    this.#release = deps.store.subscribe(key, (change) => {
+    this.#release = connection.store.subscribe(key, (change) => {
       // After a restore a client can have a newer revision. It gets no events until the store has passed that revision.
       if (since === null || change.revision > since) this.#onChange(change);
     });

@@ -16,15 +16,15 @@ export class GarbageCollector {
   #enabled = false;
   #planned = false;
 
-  constructor(deps: {
+  constructor(options: {
     readonly store: ObjectStore;
     readonly writes: ObjectWrites;
     readonly table: ResourceTable;
   }) {
-    this.#store = deps.store;
-    this.#writes = deps.writes;
-    this.#table = deps.table;
-    deps.store.subscribeAll((change) => this.#onChange(change));
+    this.#store = options.store;
+    this.#writes = options.writes;
+    this.#table = options.table;
+    options.store.subscribeAll((change) => this.#onChange(change));
   }
 
   /** Starts with a check of all existing objects. */
