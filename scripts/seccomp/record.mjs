@@ -11,8 +11,8 @@ export const profileFile = join(root, 'deploy', 'seccomp', 'isthmus.json');
 const RUNS = [
   { tests: ['test/proxy'] },
   { tests: ['test/proxy/life', 'test/proxy/clients'], env: { ISTHMUS_ENGINE: 'streams' } },
-  { tests: ['test/control/apply'] },
-  { tests: ['test/listeners', 'test/cli/doctor'] },
+  { tests: ['test/control/apply', 'test/control/instance', 'test/control/rights'] },
+  { tests: ['test/control/sources/listener-files', 'test/cli/doctor'] },
   { tests: ['test/systemd'] },
 ];
 

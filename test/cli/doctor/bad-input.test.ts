@@ -1,5 +1,5 @@
 // Common faults on a node. For each fault the built program prints one sentence that says what to change: mounts, capability,
-// ports, an unreachable kubeconfig server, the clock. (Two hosts of one name: test/control/apply/host-name.test.ts.)
+// ports, an unreachable kubeconfig server, the clock. (Two hosts of one name: test/control/instance/host-name.test.ts.)
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

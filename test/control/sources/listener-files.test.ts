@@ -4,11 +4,11 @@ import { unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Isthmus } from '../support/isthmus.ts';
-import { ip } from '../support/network/netns.ts';
-import { NetnsServer } from '../support/network/netns-server.ts';
-import { until } from '../support/tcp.ts';
-import { TwoClusters } from '../support/two-clusters.ts';
+import { Isthmus } from '../../support/isthmus.ts';
+import { ip } from '../../support/network/netns.ts';
+import { NetnsServer } from '../../support/network/netns-server.ts';
+import { until } from '../../support/tcp.ts';
+import { TwoClusters } from '../../support/two-clusters.ts';
 
 const RANGE = '17400-17403';
 const MACHINES = [
