@@ -14,7 +14,7 @@ import { MissingError, requireTools } from './setup/problems.mjs';
 import { childEnvironment, pinnedNode, root, setUp } from './setup/setup.mjs';
 import { runEndToEnd } from './test/end-to-end.mjs';
 import { runNightly } from './test/nightly.mjs';
-import { privilegedFolders, runUnprivileged } from './test/privileges.mjs';
+import { privilegedTests, runUnprivileged } from './test/privileges.mjs';
 import { runVitest } from './test/second-look.mjs';
 
 const bin = (...parts) => join(root, 'node_modules', ...parts);
@@ -99,7 +99,7 @@ const tasks = {
     run: async (args) => {
       requireSandbox();
       await setUp();
-      return tests([], args, { all: privilegedFolders() });
+      return tests([], args, { all: privilegedTests() });
     },
   },
   'test:unprivileged': {

@@ -8,22 +8,44 @@ import { requireTools } from '../setup/problems.mjs';
 import { root } from '../setup/setup.mjs';
 
 /**
- * Folders of test/ that use no namespaces, no addon and no started program. They give every user the same result, as do the tests beside
- * the sources in src/ and demo/. Every other folder is run, so a new one is included. test/scripts/privileges.test.ts checks these.
+ * Folders and files of test/ that use no namespaces, no addon and no started program. They give every user the same result, as do the
+ * tests beside the sources in src/ and demo/. Every other file is run, so a new one is included. test/scripts/privileges.test.ts checks
+ * these.
  */
-export const INDEPENDENT = ['architecture', 'fake-kube-api', 'helm', 'image', 'kube', 'kube-api', 'tls'];
+export const INDEPENDENT = [
+  'architecture',
+  ...inFolder('bench', 'flame-graph load peers readme report stretches verdicts'),
+  'cli/settings-file.test.ts',
+  'fake-kube-api',
+  'helm',
+  'image',
+  'kube',
+  'kube-api',
+  ...inFolder('scripts', 'end-to-end longest-first nightly privileges seccomp'),
+  'tls',
+];
+
+function inFolder(folder, names) {
+  return names.split(' ').map((name) => `${folder}/${name}.test.ts`);
+}
 
 /** The user `nobody`. */
 const UID = 65_534;
 
-/** Returns the folders of the tests that depend on privileges, as vitest's filters. */
-export function privilegedFolders() {
+const isIndependent = (path) => INDEPENDENT.some((each) => path === each || path.startsWith(`${each}/`));
+
+/** Returns the folders of the tests that depend on privileges, or single files of a folder, as vitest's filters. */
+export function privilegedTests() {
   return readdirSync(join(root, 'test'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !INDEPENDENT.includes(entry.name))
-    .filter(({ name }) =>
-      readdirSync(join(root, 'test', name), { recursive: true }).some((file) => file.endsWith('.test.ts')),
-    )
-    .map(({ name }) => `test/${name}/`);
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => {
+      const files = readdirSync(join(root, 'test', name), { recursive: true })
+        .filter((file) => file.endsWith('.test.ts'))
+        .map((file) => `${name}/${file}`);
+      const depending = files.filter((file) => !isIndependent(file));
+      if (depending.length === 0) return [];
+      return depending.length === files.length ? [`test/${name}/`] : depending.map((file) => `test/${file}`);
+    });
 }
 
 const asNobody = (command) => [`--reuid=${UID}`, `--regid=${UID}`, '--clear-groups', ...command];

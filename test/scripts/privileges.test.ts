@@ -5,13 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { INDEPENDENT, privilegedFolders } = (await import(
-  join(root, 'scripts', 'test', 'privileges.mjs')
-)) as { INDEPENDENT: readonly string[]; privilegedFolders: () => string[] };
+const { INDEPENDENT, privilegedTests } = (await import(join(root, 'scripts', 'test', 'privileges.mjs'))) as {
+  INDEPENDENT: readonly string[];
+  privilegedTests: () => string[];
+};
 
 const filesBelow = (place: string): string[] =>
   readdirSync(join(root, place), { recursive: true, encoding: 'utf8' }).map((file) => join(place, file));
 const testFiles = (place: string) => filesBelow(place).filter((file) => file.endsWith('.test.ts'));
+const independentFiles = INDEPENDENT.map((name) => `test/${name}`).flatMap((place) =>
+  place.endsWith('.test.ts') ? [place] : testFiles(place),
+);
 
 /** The file and all files of test/ that it imports, directly or not. Sources in src/ get what they need as options. */
 function withImports(file: string, seen = new Set<string>()): Set<string> {
@@ -32,12 +36,10 @@ const DEPENDS = [
 ];
 const dependsOnPrivileges = (text: string) => DEPENDS.some((pattern) => pattern.test(text));
 
-test('every test file is beside a source, in an independent folder, or in the rerun', () => {
-  const rerun = privilegedFolders();
+test('every test file is beside a source, independent, or in the rerun', () => {
+  const rerun = privilegedTests();
   const outside = testFiles('test').filter(
-    (file) =>
-      !rerun.some((folder) => file.startsWith(folder)) &&
-      !INDEPENDENT.some((name) => file.startsWith(`test/${name}/`)),
+    (file) => !rerun.some((folder) => file.startsWith(folder)) && !independentFiles.includes(file),
   );
   expect(outside).toEqual([]);
   expect(rerun).toEqual(
@@ -45,12 +47,14 @@ test('every test file is beside a source, in an independent folder, or in the re
   );
 });
 
-test('every independent folder exists', () => {
+test('every independent folder and file exists, and the rerun does not contain it', () => {
   expect(INDEPENDENT.filter((name) => !existsSync(join(root, 'test', name)))).toEqual([]);
+  const rerun = privilegedTests();
+  expect(independentFiles.filter((file) => rerun.some((each) => file.startsWith(each)))).toEqual([]);
 });
 
 test('tests outside the rerun do not depend on privileges', () => {
-  const outside = ['src', 'demo', ...INDEPENDENT.map((name) => `test/${name}`)].flatMap(testFiles);
+  const outside = [...['src', 'demo'].flatMap(testFiles), ...independentFiles];
   const depending = outside.filter((file) =>
     [...withImports(file)].some((each) => dependsOnPrivileges(readFileSync(join(root, each), 'utf8'))),
   );
