@@ -158,6 +158,7 @@ export class NetnsDirectory {
       this.#watch.ensure();
       const found = await this.#scan();
       if (this.#stopped) return;
+      // Not `isEqual` of routing: netns imports no other folder.
       if (isDeepStrictEqual(found, this.#snapshot)) continue;
       this.#snapshot = found;
       this.#onChange();

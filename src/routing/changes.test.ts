@@ -47,6 +47,11 @@ describe('the comparison of two values', () => {
       true,
     ],
     ['maps with another value differ', new Map([[1, { a: 1 }]]), new Map([[1, { a: 2 }]]), false],
+    ['sets in another order are equal', new Set(['a', 'b']), new Set(['b', 'a']), true],
+    ['sets with another value differ', new Set(['a']), new Set(['b']), false],
+    ['sets of another size differ', new Set(['a']), new Set(['a', 'b']), false],
+    ['an empty set differs from an empty map', new Set(), new Map(), false],
+    ['an empty object differs from an empty set', {}, new Set(), false],
     ['maps with another key differ', new Map([[1, undefined]]), new Map([[2, undefined]]), false],
   ])('%s', (_title, a, b, expected) => {
     expect(isEqual(a, b)).toBe(expected);

@@ -13,7 +13,8 @@ export function isEqual(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a)) return Array.isArray(b) && isEqualList(a, b);
   if (a instanceof Map) return b instanceof Map && isEqualMap(a, b);
-  if (Array.isArray(b) || b instanceof Map) return false;
+  if (a instanceof Set) return b instanceof Set && isEqualSet(a, b);
+  if (Array.isArray(b) || b instanceof Map || b instanceof Set) return false;
   for (const field in a) if (!isEqual((a as Fields)[field], (b as Fields)[field])) return false;
   for (const field in b) if ((b as Fields)[field] !== undefined && !(field in a)) return false;
   return true;
@@ -29,6 +30,13 @@ function isEqualList(a: readonly unknown[], b: readonly unknown[]): boolean {
 function isEqualMap(a: ReadonlyMap<unknown, unknown>, b: ReadonlyMap<unknown, unknown>): boolean {
   if (a.size !== b.size) return false;
   for (const [key, value] of a) if (!b.has(key) || !isEqual(value, b.get(key))) return false;
+  return true;
+}
+
+/** For sets of plain values: an object equals only itself. */
+function isEqualSet(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean {
+  if (a.size !== b.size) return false;
+  for (const value of a) if (!b.has(value)) return false;
   return true;
 }
 

@@ -27,7 +27,7 @@ const LOG_FIELDS = 'telemetry/log/log-fields.ts';
  */
 const STAGES: readonly (readonly [name: string, besides: Allowed])[] = [
   ['objects', { anything: ['kube/labels', 'kube/persistent-map.ts'] }],
-  ['sources', { anything: ['kube'], reads: ['control/sources'] }],
+  ['sources', { anything: ['kube', 'routing/changes.ts'], reads: ['control/sources'] }],
   // The Lease is renewed where it is watched.
   [
     'instance',

@@ -1,7 +1,7 @@
 // Plans all objects of each publication: its Service, this instance's slice, and the kubeconfig of a cluster. Plans without work are
 // cached, because most of a thousand clusters do not change between two turns.
 
-import { isDeepStrictEqual } from 'node:util';
+import { isEqual } from '../../routing/changes.ts';
 import { kubeconfigName, type Publication, publicationKey, serviceNameOf } from '../desired/publication.ts';
 import { earliest } from '../instance/turn-order.ts';
 import type { Problem } from '../objects/problem.ts';
@@ -208,6 +208,6 @@ function planContext(
     kubeconfigsWatched,
   };
   const previous = cache.part(newPreviousContext);
-  if (!isDeepStrictEqual(previous.context, context)) previous.context = context;
+  if (!isEqual(previous.context, context)) previous.context = context;
   return previous.context ?? context;
 }

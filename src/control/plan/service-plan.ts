@@ -1,6 +1,6 @@
 // Plans the Service of one publication. A Service of Isthmus is kept up to date. A Service of upstream (magnum-cluster-api-proxy) is used,
 // and adopted once no upstream instance is live. Any other Service is never changed, and no slice of Isthmus refers to it. Pure.
-import { isDeepStrictEqual } from 'node:util';
+import { isEqual } from '../../routing/changes.ts';
 import { type Publication, serviceNameOf } from '../desired/publication.ts';
 import { listenerLabels } from '../objects/listener-labels.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
@@ -182,7 +182,7 @@ function servicePatch(found: ServiceObject, wanted: ServiceObject, mode: Livenes
     // Without a selector, targetPort has no effect, and magnum-cluster-api-proxy writes its own value.
     targetPort: mode === 'timestamp' ? wanted.spec?.ports?.[0]?.targetPort : targetPort,
   }));
-  const samePorts = isDeepStrictEqual(ports, wanted.spec?.ports);
+  const samePorts = isEqual(ports, wanted.spec?.ports);
   const selectorless = Object.keys(found.spec?.selector ?? {}).length === 0;
   if (metadata === null && samePorts && selectorless) return null;
   return {

@@ -2,7 +2,7 @@
 // affects no other file: its last valid content stays in use until the file is repaired or deleted.
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { isDeepStrictEqual } from 'node:util';
+import { isEqual } from '../../routing/changes.ts';
 import type { Problem } from '../objects/problem.ts';
 import type { ReadyCheck } from '../objects/ready-check.ts';
 import { byText } from '../objects/text-order.ts';
@@ -156,7 +156,7 @@ export class FileSource implements ClusterSource {
       const kept = this.#files.size > 0 ? '; the last valid content stays in use' : '';
       scan.problems.push({ origin: directory, reason: `${(error as Error).message}${kept}` });
     }
-    const isSame = !scan.changed && isDeepStrictEqual(scan.problems, this.#directoryProblems);
+    const isSame = !scan.changed && isEqual(scan.problems, this.#directoryProblems);
     this.#directoryProblems = scan.problems;
     if (!isSame) this.#renew();
     this.#schedule(scan.againMs);
@@ -237,7 +237,7 @@ export class FileSource implements ClusterSource {
   #renew(): void {
     const next = mergedSnapshot(this.#files, this.#listed, this.#directoryProblems);
     // A touched file, or a file that stays unreadable, usually produces an equal snapshot.
-    if (isDeepStrictEqual(next, this.#snapshot)) return;
+    if (isEqual(next, this.#snapshot)) return;
     this.#snapshot = next;
     this.#onChange();
   }

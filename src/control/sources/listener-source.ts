@@ -1,12 +1,13 @@
 // Reads AdditionalListeners and the Machines that they select from the Kubernetes API. Machines are watched only while a listener exists.
 // If the CustomResourceDefinition is not installed, there are no listeners. Any other read failure is reported, keeps the last known
 // state, and affects only listeners.
-import { isDeepStrictEqual } from 'node:util';
+
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { servedPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
 import type { ReflectorSnapshot } from '../../kube/watch/reflector-snapshot.ts';
+import { isEqual } from '../../routing/changes.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import {
@@ -190,7 +191,7 @@ export class ListenerSource {
         },
         project: (object) => how.project(object, version),
         // Controllers write to a Machine often, but rarely change the facts in its projection.
-        equal: isDeepStrictEqual,
+        equal: isEqual,
         onChange: how.onChange,
         maxAbsentBackoffMs: ABSENT_RETRY_MS,
       }),

@@ -150,6 +150,7 @@ export class Credentials {
       before?.facts != null &&
       known?.server === server &&
       known.compression === compression &&
+      // Not `isEqual` of routing: kube imports no other folder.
       isDeepStrictEqual(before.facts, facts)
     )
       return known;

@@ -53,6 +53,7 @@ export class RareCredentials {
 
   #endpoint(options: RequestOptions): ApiEndpoint {
     const facts = this.#facts(options);
+    // Not `isEqual` of routing: kube imports no other folder.
     if (this.#made !== null && isDeepStrictEqual(this.#made.facts, facts)) return this.#made.endpoint;
     const { server, compression } = this.#access;
     const tls = server.startsWith('http:') ? null : endpointTls(facts);
