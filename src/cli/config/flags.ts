@@ -156,7 +156,7 @@ export const FLAGS = {
       ...choice('take-part', 'stay-out'),
       fallback: 'take-part',
       field: 'unknownNode',
-      help: 'publish or not while the Node is unknown',
+      help: 'decide if the Node is unknown',
     },
     'lock-dir': {
       placeholder: '<dir>',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readAll, tcpClient, tcpServer, WAIT_MS, within } from '../../../test/support/tcp.ts';
 import { AdminServer } from './admin-server.ts';
 
@@ -167,5 +167,54 @@ describe('listening', () => {
     await within(WAIT_MS, 'close', server.close());
     await within(WAIT_MS, 'the end of the clients', Promise.all(ends));
     await expect(ask('/livez')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('bytes after a request', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** A request of another address. When it is answered, the server has read what it reads without a timer. */
+  async function answeredMeanwhile(): Promise<void> {
+    const client = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    client.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    client.resume();
+    await once(client, 'end');
+    client.destroy();
+  }
+
+  test('are read in batches, and not without end, if their address has many connections', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const others = Array.from({ length: 5 }, () => connect({ port, host: '127.0.0.1' }));
+    await Promise.all(others.map((each) => once(each, 'connect')));
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
+    let isClosed = false;
+    client.on('close', () => {
+      isClosed = true;
+    });
+    let isAnswered = false;
+    client.once('data', () => {
+      isAnswered = true;
+    });
+    client.write(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${'x'.repeat(2 ** 20)}`);
+    for (let turn = 0; turn < 1000 && !isAnswered; turn += 1) {
+      await answeredMeanwhile();
+      if (!isAnswered) vi.advanceTimersByTime(50);
+    }
+    expect(isAnswered).toBe(true);
+    // Only a write shows the client that the server has closed the connection.
+    for (let times = 0; times < 20 && !isClosed; times += 1) {
+      await answeredMeanwhile();
+      client.write('x');
+    }
+    expect(isClosed).toBe(false);
+    for (let turn = 0; turn < 1000 && !isClosed; turn += 1) {
+      vi.advanceTimersByTime(50);
+      await answeredMeanwhile();
+      client.write('x');
+    }
+    expect(isClosed).toBe(true);
+    for (const each of others) each.destroy();
   });
 });
