@@ -12,7 +12,7 @@ const OTHER_NAMES: readonly { readonly of: string; readonly words: string }[] = 
   {
     of: 'Kubernetes and Cluster API',
     words:
-      'apiServerPort bootID controlPlaneEndpoint loadBalancerNetwork nodeInfo resourceNames resourceVersion tokenFile',
+      'apiServerPort bootID controlPlaneEndpoint identityRef loadBalancerNetwork nodeInfo resourceNames resourceVersion tokenFile',
   },
   {
     of: 'JSON Schema, npm and client-node',
