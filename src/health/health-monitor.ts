@@ -8,6 +8,8 @@ import {
   type Due,
   delayAfterProbeMs,
   firstDueMs,
+  firstSpareDueMs,
+  shareOf,
   slackOf,
   stretchedIntervalMs,
   type Urgency,
@@ -35,6 +37,8 @@ export interface HealthMonitorOptions {
   readonly settings: HealthSettings;
   /** Called only when `up` changes. Every probe changes `lastProbe`, which is visible in `snapshot`. */
   readonly onChange: (key: string, health: TargetHealth) => void;
+  /** Called when a target that is down fails after no probe, or after a passed one: it is settled down. `onChange` is not called then. */
+  readonly onSettledDown?: () => void;
   readonly random?: () => number;
 }
 
@@ -45,19 +49,29 @@ export class HealthMonitor {
   readonly #probe: Probe;
   readonly #settings: HealthSettings;
   readonly #onChange: HealthMonitorOptions['onChange'];
+  readonly #onSettledDown: () => void;
   readonly #random: () => number;
   readonly #known: ProbeQueue<Tracked>;
   readonly #newcomers: ProbeQueue<Tracked>;
   readonly #tracked = new Map<string, Tracked>();
+  /** The sum of the shares of all targets. */
+  #load = 0;
   #whenIdle: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
   #wakeMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor({ probe, settings, onChange, random = Math.random }: HealthMonitorOptions) {
+  constructor({
+    probe,
+    settings,
+    onChange,
+    onSettledDown = () => {},
+    random = Math.random,
+  }: HealthMonitorOptions) {
     this.#probe = probe;
     this.#settings = settings;
     this.#onChange = onChange;
+    this.#onSettledDown = onSettledDown;
     this.#random = random;
     const { maxConcurrent, maxProbesPerSecond, maxFirstProbesPerSecond } = settings;
     this.#known = new ProbeQueue(maxProbesPerSecond, maxConcurrent);
@@ -76,17 +90,38 @@ export class HealthMonitor {
     }
     const nowMs = performance.now();
     let added = 0;
+    const newSpares: Tracked[] = [];
     for (const target of targets) {
       const known = this.#tracked.get(target.key);
       if (known !== undefined) {
+        const wasSpare = known.target.way === 'spare';
+        const isSpare = target.way === 'spare';
         known.target = target;
+        if (wasSpare && !isSpare) hasten(known, nowMs);
+        if (isSpare && !wasSpare && known.startedMs === Number.NEGATIVE_INFINITY) newSpares.push(known);
         continue;
       }
-      const tracked = newcomer(target, this.#newcomers, firstDueMs(this.#settings, nowMs, added++));
+      const tracked = newcomer(target, this.#newcomers, nowMs);
+      if (target.way === 'spare') newSpares.push(tracked);
+      else tracked.dueMs = firstDueMs(this.#settings, nowMs, added++);
       this.#tracked.set(target.key, tracked);
       this.#newcomers.members.add(tracked);
     }
+    this.#load = 0;
+    for (const { target, verdict } of this.#tracked.values()) this.#load += shareOf(target, verdict);
+    this.#spread(newSpares, nowMs);
     this.#turn();
+  }
+
+  /** At a start all ways are new. Their probes are spread over one interval, so that they cause no burst. */
+  #spread(spares: readonly Tracked[], nowMs: number): void {
+    const [first] = spares;
+    if (first === undefined) return;
+    const settledMs = stretchedIntervalMs(this.#settings, this.#load) / shareOf(first.target, first.verdict);
+    spares.forEach((spare, index) => {
+      spare.dueMs = firstSpareDueMs(nowMs, settledMs, index, spares.length);
+      spare.urgency = 0;
+    });
   }
 
   /** A client's dial to the target failed: probe it now, but not more often than the fast interval allows. */
@@ -105,6 +140,13 @@ export class HealthMonitor {
 
   snapshot(): ReadonlyMap<string, TargetHealth> {
     return new Map(Array.from(this.#tracked, ([key, { health }]) => [key, health]));
+  }
+
+  /** Each target is up or has failed, except for spares, for which nothing waits. */
+  get isSettled(): boolean {
+    for (const { target, health } of this.#tracked.values())
+      if (target.way !== 'spare' && !health.up && health.lastProbe?.ok !== false) return false;
+    return true;
   }
 
   /** Cancels the running probes. When it resolves, all their sockets and netns handles are closed. */
@@ -126,7 +168,7 @@ export class HealthMonitor {
     this.#wakeMs = Number.POSITIVE_INFINITY;
     if (this.#stopped) return;
     const nowMs = performance.now();
-    const intervalMs = stretchedIntervalMs(this.#settings, this.#tracked.size);
+    const intervalMs = stretchedIntervalMs(this.#settings, this.#load);
     for (const queue of [this.#known, this.#newcomers]) {
       const most = this.#settings.maxConcurrent - this.#running;
       const { picks, wakeMs } = queue.take(nowMs, intervalMs, most);
@@ -163,13 +205,15 @@ export class HealthMonitor {
     const verdict = nextVerdict(tracked.verdict, ok, this.#settings);
     const flipped = verdict.up !== tracked.verdict.up;
     const atMs = Date.now();
+    const isNews = !ok && !flipped && !verdict.up && tracked.health.lastProbe?.ok !== false;
+    this.#load += shareOf(tracked.target, verdict) - shareOf(tracked.target, tracked.verdict);
     tracked.verdict = verdict;
     tracked.health = Object.freeze({
       up: verdict.up,
       sinceMs: flipped ? atMs : tracked.health.sinceMs,
       lastProbe: Object.freeze({ atMs, ok, durationMs, error }),
     });
-    const delayMs = delayAfterProbeMs(verdict, this.#settings, this.#tracked.size, this.#random());
+    const delayMs = delayAfterProbeMs(tracked, this.#settings, this.#load, this.#random());
     const isUrgent = tracked.dialFailedMeanwhile && verdict.up;
     const waitMs = isUrgent ? Math.min(delayMs, this.#settings.fastIntervalMs) : delayMs;
     const nowMs = performance.now();
@@ -179,6 +223,7 @@ export class HealthMonitor {
     if (verdict.up || !ok) this.#moveToKnown(tracked);
     this.#wakeBy(tracked.dueMs, nowMs);
     if (flipped) this.#onChange(tracked.target.key, tracked.health);
+    else if (isNews) this.#onSettledDown();
   }
 
   /** The target has a verdict now, up or down: moves it to the queue of known targets. */
@@ -188,6 +233,13 @@ export class HealthMonitor {
     tracked.queue = this.#known;
     this.#known.members.add(tracked);
   }
+}
+
+/** The better ways went down: probes the target now. If it has no verdict yet, clients wait for it. */
+function hasten(tracked: Tracked, nowMs: number): void {
+  tracked.dueMs = tracked.cancel === null ? Math.min(tracked.dueMs, nowMs) : tracked.dueMs;
+  tracked.slackMs = 0;
+  tracked.urgency = 1;
 }
 
 function newcomer(target: ProbeTarget, queue: ProbeQueue<Tracked>, dueMs: number): Tracked {

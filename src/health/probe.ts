@@ -10,6 +10,11 @@ export interface ProbeTarget extends DialTarget {
   readonly serverName: string;
   /** Overrides `--health` for this target. */
   readonly check?: 'tcp';
+  /**
+   * Present for a further way to an API server, beside the address of its load balancer. `spare`: a better way is up, so clients do not
+   * use this one now, and it is probed rarely. `needed`: no better way is up.
+   */
+  readonly way?: 'needed' | 'spare';
 }
 
 export interface ProbeOutcome {

@@ -15,6 +15,11 @@ import { nextVerdict, UNPROVEN } from './target-health.ts';
 const MIDDLE = 0.5; // of the jitter
 const verdictAfter = (results: string) =>
   Array.from(results).reduce((state, each) => nextVerdict(state, each === '+', SETTINGS), UNPROVEN);
+const serverAfter = (results: string) => ({ verdict: verdictAfter(results), target: {} });
+const wayAfter = (way: 'needed' | 'spare', results: string) => ({
+  verdict: verdictAfter(results),
+  target: { way },
+});
 
 describe('the next probe', () => {
   const rows: [sentence: string, results: string, delayMs: number][] = [
@@ -35,12 +40,28 @@ describe('the next probe', () => {
   ];
   for (const [sentence, results, delayMs] of rows) {
     test(`${sentence}: ${delayMs} ms`, () => {
-      expect(delayAfterProbeMs(verdictAfter(results), SETTINGS, 1, MIDDLE)).toBe(delayMs);
+      expect(delayAfterProbeMs(serverAfter(results), SETTINGS, 1, MIDDLE)).toBe(delayMs);
+    });
+  }
+
+  const ways: [sentence: string, way: 'needed' | 'spare', results: string, delayMs: number][] = [
+    ['of a needed way that is up comes at the plain interval', 'needed', '+++++++', 2000],
+    ['of a needed way that just failed follows fast', 'needed', '+++++++-', 200],
+    ['of a needed way that is down comes at five times the interval', 'needed', '--------', 10_000],
+    ['of a needed way that is new and failed is not fast either', 'needed', '-', 10_000],
+    ['of a spare way comes at thirty times the interval, even right after it came up', 'spare', '++', 60_000],
+    ['of a spare way that is down comes at thirty times the interval', 'spare', '-', 60_000],
+    ['of a spare way that passed once follows fast', 'spare', '-----+', 200],
+    ['of a spare way that failed once follows fast', 'spare', '+++++++-', 200],
+  ];
+  for (const [sentence, way, results, delayMs] of ways) {
+    test(`${sentence}: ${delayMs} ms`, () => {
+      expect(delayAfterProbeMs(wayAfter(way, results), SETTINGS, 1, MIDDLE)).toBeCloseTo(delayMs);
     });
   }
 
   test('has a jitter of plus or minus a tenth', () => {
-    const settled = verdictAfter('+++++++');
+    const settled = serverAfter('+++++++');
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0)).toBeCloseTo(1800);
     expect(delayAfterProbeMs(settled, SETTINGS, 1, 0.999999)).toBeCloseTo(2200, 1);
   });

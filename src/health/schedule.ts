@@ -1,6 +1,7 @@
 // Decides when a target is probed next, and the order when more targets are due than the rate allows. Pure: times are milliseconds
 // of a monotonic clock, and randomness is a number in [0, 1), both passed in.
 import type { HealthSettings } from './health-settings.ts';
+import type { ProbeTarget } from './probe.ts';
 import type { Verdict } from './target-health.ts';
 
 /*
@@ -11,27 +12,59 @@ import type { Verdict } from './target-health.ts';
  *
  * A settled target that is down gets no fast probes, because on most nodes most targets are down. Its second success is still
  * probed 200 ms after the first. A fresh target gets fast probes, because a netns appears before its devices and addresses.
+ *
+ * `targets` is the sum of their shares. A further way to an API server (`way` in probe.ts) has a smaller share and a longer interval:
+ *
+ * A way with a small share is never fresh: after a start on an OVN node, the fresh probes of 3000 dead ways would take five minutes.
+ *
+ * | way                                                    | share | interval      |
+ * | needed and up: clients use it                          | 1     | 2 s           |
+ * | needed and down                                        | 1/5   | 10 s          |
+ * | spare: a better way is up                              | 1/30  | 60 s          |
  */
 type ProbePace = Pick<HealthSettings, 'intervalMs' | 'fastIntervalMs' | 'maxProbesPerSecond'>;
 
 const JITTER = 0.1;
 
 /** The plain interval, stretched to keep this many targets below the rate. */
-export function stretchedIntervalMs(pace: ProbePace, targets: number): number {
+export function stretchedIntervalMs(
+  pace: Pick<ProbePace, 'intervalMs' | 'maxProbesPerSecond'>,
+  targets: number,
+): number {
   return Math.max(pace.intervalMs, (targets / pace.maxProbesPerSecond) * 1000);
 }
 
+const SHARE_OF_DOWN_WAY = 1 / 5;
+const SHARE_OF_SPARE = 1 / 30;
+
+/** How often a settled target is probed, in relation to the plain interval. */
+export function shareOf({ way }: Pick<ProbeTarget, 'way'>, { up }: Pick<Verdict, 'up'>): number {
+  if (way === 'spare') return SHARE_OF_SPARE;
+  return way === undefined || up ? 1 : SHARE_OF_DOWN_WAY;
+}
+
+export interface Paced {
+  readonly verdict: Verdict;
+  readonly target: Pick<ProbeTarget, 'way'>;
+}
+
+/** `load` is the sum of the shares of all targets. */
 export function delayAfterProbeMs(
-  verdict: Verdict,
+  { verdict, target }: Paced,
   pace: ProbePace,
-  targets: number,
+  load: number,
   chance: number,
 ): number {
-  const settledMs = stretchedIntervalMs(pace, targets);
+  const settledMs = stretchedIntervalMs(pace, load) / shareOf(target, verdict);
+  const isRare = shareOf(target, verdict) < 1 && !isUndecided(verdict);
   const doublings = isUndecided(verdict) ? 0 : verdict.agreeing - 1;
-  const delayMs = Math.min(settledMs, pace.fastIntervalMs * 2 ** doublings);
+  const delayMs = isRare ? settledMs : Math.min(settledMs, pace.fastIntervalMs * 2 ** doublings);
   return delayMs * (1 - JITTER + 2 * JITTER * chance);
 }
+
+/** When a new spare way is first due: spares follow one another over one interval. */
+export const firstSpareDueMs = (nowMs: number, settledMs: number, index: number, of: number): number =>
+  nowMs + (settledMs * (index + 0.5)) / of;
 
 /** When a new target is first due. Many new targets follow one another at the permitted rate, without a burst. */
 export function firstDueMs(

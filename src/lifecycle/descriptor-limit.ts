@@ -31,7 +31,7 @@ const DESCRIPTORS_PER_PIPE = 2;
 export function descriptorBudget(limit: number, wantedConnections: number): DescriptorBudget {
   const share = (part: number, least: number, most: number) =>
     Math.min(most, Math.max(least, Math.floor(limit / part)));
-  const probes = share(8, 32, 384); // for API servers and machines (probesAtOnce in health/health-groups.ts)
+  const probes = share(8, 32, 464); // for API servers, their further ways and machines (probesAtOnce in health/health-groups.ts)
   const maxNetnsHandles = share(16, 16, 1024);
   // The maximum of 192 lets 9000 connections and everything else fit into 20 000 descriptors.
   const maxPipes = share(32, 8, 192);
