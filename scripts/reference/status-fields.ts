@@ -80,6 +80,7 @@ const KUBERNETES: Fields<KubernetesStatus> = {
   instances: ['number or null', 'live instances, this one included; null while unknown'],
   takesPart: ['boolean or null', 'this instance receives clients (`--node-selector`); null while unknown'],
   takesPartBecause: ['string or null', 'the reason for `takesPart`'],
+  controlPlanesProblem: ['string, optional', 'why the Machines of control planes are unreadable'],
   staleSince: ['string or null', 'since when a watch is broken (ISO 8601, UTC); null while all watches work'],
   calls: ['object', 'requests since the start, a count for each verb'],
 };
@@ -147,6 +148,10 @@ const BACKEND: Fields<ClusterView['backends'][number]> = {
   address: ['string', 'address in the netns'],
   port: ['number', 'port'],
   netns: ['string', 'name of the netns'],
+  machine: [
+    'string, optional',
+    'the control-plane Machine that has the address; absent: the own address of the API server',
+  ],
   up: ['boolean', 'it passes its health checks'],
   lastProbe: ['object or null', 'last health check'],
 };

@@ -12,6 +12,7 @@ import { hostIdentity, readDefaultRouteAddress } from '../control/instance/this-
 import { KubePublisher } from '../control/kube-publisher.ts';
 import { instanceName } from '../control/objects/instance-name.ts';
 import type { TurnCache } from '../control/objects/turn-cache.ts';
+import { ControlPlaneSource } from '../control/sources/control-plane-source.ts';
 import { KubeSource } from '../control/sources/kube-source.ts';
 import { ListenerSource } from '../control/sources/listener-source.ts';
 import { openKubeClient } from '../kube/kube-client.ts';
@@ -39,6 +40,8 @@ const ADDRESS_EVERY_MS = 30_000;
 export class ControlKubernetes {
   readonly source: KubeSource;
   readonly listeners: ListenerSource;
+  /** null: `--control-plane-machines off`. */
+  readonly controlPlanes: ControlPlaneSource | null;
   readonly publisher: KubePublisher;
   readonly #client: Awaited<ReturnType<typeof openKubeClient>>;
   readonly #options: ControlKubernetesOptions;
@@ -94,6 +97,10 @@ export class ControlKubernetes {
       settings: { ignoredLabels: new Set(config.ignoredSelectorLabels) },
       onChange: options.onChange,
     });
+    this.controlPlanes =
+      config.controlPlaneMachines === 'on'
+        ? new ControlPlaneSource({ client, namespace: config.clusterNamespace, onChange: options.onChange })
+        : null;
     const publishLog = new PublishLog(options.log);
     this.publisher = new KubePublisher({
       client,
@@ -135,6 +142,7 @@ export class ControlKubernetes {
   /** Resolves when the first lists have arrived or failed. */
   async start(): Promise<void> {
     this.#addressTimer = setInterval(() => void this.#checkAddress(), ADDRESS_EVERY_MS);
+    this.controlPlanes?.start();
     await Promise.all([this.publisher.start(), this.listeners.start()]);
   }
 
@@ -150,6 +158,7 @@ export class ControlKubernetes {
     const { staleSinceMs: clustersStaleSinceMs } = this.source;
     const since = [staleSinceMs, clustersStaleSinceMs].filter((ms) => ms !== null);
     const ago = since.length === 0 ? null : performance.now() - Math.min(...since);
+    const controlPlanesProblem = this.controlPlanes?.problem ?? null;
     return {
       server: this.#client.server,
       identity: this.#client.identity,
@@ -160,13 +169,14 @@ export class ControlKubernetes {
       takesPart: participation?.takesPart ?? null,
       takesPartBecause: participation?.reason ?? null,
       staleSince: ago === null ? null : new Date(Date.now() - ago).toISOString(),
+      ...(controlPlanesProblem !== null && { controlPlanesProblem }),
       calls: Object.fromEntries(this.#client.callCounts()),
     };
   }
 
   async stop(): Promise<void> {
     if (this.#addressTimer !== null) clearInterval(this.#addressTimer);
-    await Promise.all([this.publisher.stop(), this.listeners.stop()]);
+    await Promise.all([this.publisher.stop(), this.listeners.stop(), this.controlPlanes?.stop()]);
     await this.#client.close();
   }
 

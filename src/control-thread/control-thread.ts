@@ -2,16 +2,14 @@
 // the main thread as messages. It never handles a client's connection, so slow work here delays no client.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RunConfig } from '../cli/config/config.ts';
-import { ControlLoop, type Publisher } from '../control/control-loop.ts';
+import { ControlLoop, type ControlLoopOptions } from '../control/control-loop.ts';
 import { TurnCache } from '../control/objects/turn-cache.ts';
 import type { ClusterSource } from '../control/sources/cluster-source.ts';
 import { FileSource } from '../control/sources/file-source.ts';
-import type { ListenerSnapshot } from '../control/sources/listener-snapshot.ts';
 import { HealthGroups, probesAtOnce } from '../health/health-groups.ts';
 import { healthSettings } from '../health/health-settings.ts';
 import type { ClosableProbe } from '../health/probe.ts';
 import { createProbe } from '../health/probe-kinds.ts';
-import type { TargetHealth } from '../health/target-health.ts';
 import { trimStartupHeap } from '../lifecycle/trim-startup-heap.ts';
 import { native } from '../netns/native.ts';
 import { NetnsDirectory } from '../netns/netns-directory.ts';
@@ -26,12 +24,16 @@ import { Readiness } from './readiness.ts';
 /** How long the start waits for the first health verdicts. After that, clients are served without them. */
 const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_LOOK_MS = 20;
+/** How long the start waits for the Machines of control planes. */
+const MACHINES_TIMEOUT_MS = 5000;
 
 /** How long the requests of the withdrawal may take: an API that does not answer must not delay the exit. */
 const WITHDRAWAL_ROOM_MS = 3000;
 
 /** Limit for one beat. Further turns are not reported, because the average barely changes. */
 const MAX_REPORTED_TURNS = 1000;
+
+type LoopSources = Required<Pick<ControlLoopOptions, 'source' | 'listeners' | 'controlPlanes' | 'publisher'>>;
 
 class ControlThread {
   readonly #post: (message: FromControl) => void;
@@ -79,6 +81,8 @@ class ControlThread {
         else this.#flips.down += 1;
         this.#loop?.trigger(up ? 'backend-up' : 'backend-down');
       },
+      // The further ways to that API server are needed now.
+      onSettledDown: () => this.#loop?.trigger('backend-settled-down'),
     });
     this.#netns = new NetnsDirectory({
       directory: config.netnsDirectory,
@@ -152,6 +156,7 @@ class ControlThread {
     this.#post({ kind: 'settled' });
     trimStartupHeap(native);
     await this.#readiness.listed;
+    await this.#controlPlanesListed();
     // The lists may contain backends that the first wait did not know.
     await this.#firstVerdicts();
     this.#readiness.probed();
@@ -162,7 +167,12 @@ class ControlThread {
     if (source.kind === 'file') {
       const settings = { proxyAlways, trustSpecNetwork, ignoredLabels: new Set(ignoredSelectorLabels) };
       const files = new FileSource({ directory: source.directory, settings, intervalMs });
-      this.#loop = this.#newLoop(files, files.listeners, null);
+      this.#loop = this.#newLoop({
+        source: files,
+        listeners: files.listeners,
+        controlPlanes: files.controlPlanes,
+        publisher: null,
+      });
       return;
     }
     // Imported on first use: the file source does not need this code.
@@ -182,23 +192,20 @@ class ControlThread {
     // `stop` may have arrived during `open`, when `#kubernetes` was not set yet.
     if (this.#stopping) return kubernetes.stop();
     this.#kubernetes = kubernetes;
-    this.#loop = this.#newLoop(kubernetes.source, kubernetes.listeners, kubernetes.publisher);
+    this.#loop = this.#newLoop(kubernetes);
     // Without await, so that clients are served as soon as the clusters are known.
     void kubernetes.start();
   }
 
-  #newLoop(
-    source: ClusterSource,
-    listeners: { snapshot(): ListenerSnapshot },
-    publisher: Publisher | null,
-  ): ControlLoop {
+  #newLoop({ source, listeners, controlPlanes, publisher }: LoopSources): ControlLoop {
     const { namespace, defaultCluster, clusterNamespace, netnsPrefixes } = this.#config;
-    const { intervalMs, propagationWaitMs, allowMassDelete } = this.#config;
+    const { intervalMs, propagationWaitMs, allowMassDelete, controlPlaneMachines } = this.#config;
     this.#source = source;
     return new ControlLoop({
       source,
       publisher,
       listeners,
+      controlPlanes: controlPlaneMachines === 'on' ? controlPlanes : null,
       netns: this.#netns,
       health: this.#health,
       ports: () => this.#ports,
@@ -239,14 +246,30 @@ class ControlThread {
   async #firstVerdicts(): Promise<void> {
     const end = performance.now() + SETTLE_TIMEOUT_MS;
     while (!this.#stopping && performance.now() < end) {
-      if ([...this.#health.snapshot().values()].every(isSettled)) break;
+      // A verdict may make further ways needed: they count only after the turn that it triggered.
+      if (this.#health.isSettled && (await this.#hurriedTurn()) && this.#health.isSettled) break;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_LOOK_MS));
     }
-    // The last verdict triggered a turn. `hurry` schedules it before the setImmediate below, so its state is sent before the caller
-    // continues.
+    // The last verdict triggered a turn. Its state is sent before the caller continues.
+    await this.#hurriedTurn();
+    await this.#outbox.empty();
+  }
+
+  /** Some clusters are reachable only by their machines. The wait is bounded, because most are reachable without them. */
+  async #controlPlanesListed(): Promise<void> {
+    const listed = this.#kubernetes?.controlPlanes?.ready();
+    if (listed === undefined) return;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, MACHINES_TIMEOUT_MS);
+    await Promise.race([listed, late.promise]);
+    clearTimeout(timer);
+  }
+
+  /** Resolves after the turn for all pending triggers: `hurry` schedules it before the setImmediate below. */
+  async #hurriedTurn(): Promise<true> {
     this.#loop?.hurry();
     await new Promise((resolve) => setImmediate(resolve));
-    await this.#outbox.empty();
+    return true;
   }
 
   /** The thread exits by itself when the port is closed and no handle is left. So no system call is interrupted. */
@@ -259,10 +282,6 @@ class ControlThread {
   }
 
   readonly #log: Log = (level, facts, message) => this.#post({ kind: 'log', level, facts, message });
-}
-
-function isSettled(health: TargetHealth): boolean {
-  return health.up || health.lastProbe?.ok === false;
 }
 
 /** An error loses its code when it is copied between threads. */

@@ -11,6 +11,7 @@ import type { Plan } from './plan/plan.ts';
 import { settledResult } from './settled-result.ts';
 import type { ClusterSource } from './sources/cluster-source.ts';
 import type { ListenerSnapshot } from './sources/listener-snapshot.ts';
+import type { MachineFacts } from './sources/machine.ts';
 import { type TurnResult, turnResult } from './turn-result.ts';
 import type { KubeWorld } from './world/kube-world.ts';
 import { type World, type WorldSettings, worldOf } from './world/world.ts';
@@ -21,6 +22,7 @@ export type TriggerReason =
   | 'netns'
   | 'backend-up'
   | 'backend-down'
+  | 'backend-settled-down'
   | 'tick'
   | 'kubernetes'
   | 'ports';
@@ -49,6 +51,8 @@ export interface ControlLoopOptions {
   };
   /** Absent if additional listeners are not in use. */
   readonly listeners?: { snapshot(): ListenerSnapshot } | null;
+  /** The Machines of control planes. Absent if they are not in use. */
+  readonly controlPlanes?: { snapshot(): readonly MachineFacts[] } | null;
   readonly publisher?: Publisher | null;
   /** The outcome of each requested port. */
   readonly ports?: () => ReadonlyMap<string, PortOutcome>;
@@ -83,6 +87,7 @@ const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
   kubernetes: { turns: 3, mostMs: 250 },
   'backend-up': { turns: 3, mostMs: 100 },
   'backend-down': { turns: 1, mostMs: 20 },
+  'backend-settled-down': { turns: 3, mostMs: 100 },
 };
 
 export class ControlLoop {
@@ -171,7 +176,7 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, listeners, publisher, ports } = this.#options;
+    const { source, netns, health, listeners, controlPlanes, publisher, ports } = this.#options;
     const { settings, cache, worldSettings, publish, onTurn, onTurnError } = this.#options;
     const startedMs = performance.now();
     try {
@@ -183,6 +188,7 @@ export class ControlLoop {
           kube: publisher?.observe() ?? null,
           ports: ports?.() ?? new Map(),
           ...(listeners && { listeners: listeners.snapshot() }),
+          ...(controlPlanes && { controlPlanes: controlPlanes.snapshot() }),
         },
         this.#world,
         worldSettings,

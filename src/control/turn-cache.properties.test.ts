@@ -56,7 +56,10 @@ const CLUSTER_READINGS: readonly (readonly ClusterReading[])[] = CLUSTERS.map((n
   ...ADDRESSES.map((address): ClusterReading => {
     const { key, namespace, origin, object } = pendingCluster(name) as ClusterReading & { kind: 'pending' };
     const facts = { key, name, namespace, origin, object: object ?? null, createdAtMs: 0 };
-    return { kind: 'proxied', facts: { ...facts, networkIds: [NETWORK], address, port: 6443 } };
+    return {
+      kind: 'proxied',
+      facts: { ...facts, networkIds: [NETWORK], clusterNetworkId: NETWORK, address, port: 6443 },
+    };
   }),
 ]);
 const LISTENER_READINGS = LISTENERS.map((name) => [
@@ -69,10 +72,12 @@ const LISTENER_READINGS = LISTENERS.map((name) => [
 const MACHINE_FACTS = MACHINES.map((name) => [
   ...ADDRESSES.map((address) => machine(name, address, { role: 'worker', generation: 'blue' })),
   machine(name, ADDRESSES, { role: 'worker', generation: 'green' }),
-  machine(name, ADDRESSES, { role: 'other' }),
+  machine(name, [...ADDRESSES, '10.0.0.3'], { 'cluster.x-k8s.io/control-plane': '' }),
 ]);
 const NETNS_ENTRIES = [[NETNS], [NETNS, OTHER_NETNS], []] as const;
-const BACKENDS = ADDRESSES.flatMap((address) => [22, 443, 6443].map((port) => keyAt(address, port)));
+const BACKENDS = [...ADDRESSES, '10.0.0.3'].flatMap((address) =>
+  [22, 443, 6443].map((port) => keyAt(address, port)),
+);
 
 type Change =
   | { readonly what: 'cluster' | 'listener' | 'machine'; readonly which: number; readonly to: number }

@@ -31,6 +31,7 @@ export const MATRIX: Readonly<Record<string, Values>> = {
     resourceTags: { site: 'fra1', 'example.com/team': 'cloud' },
     ignoredSelectorLabels: ['rollouts.example.com/generation'],
   },
+  'API servers reached only by their own address': { controlPlaneMachines: false },
   'listeners on other ports': { listeners: { ports: '20000-20099' } },
   'no ports for listeners': {
     hostNetwork: false,

@@ -64,6 +64,7 @@ const BAD: { readonly [N in FlagName]: { readonly wanted: string; readonly value
   'netns-prefixes': { wanted: '', values: [] }, // below
   'proxy-always': { wanted: 'true or false', values: ['sure', '2', 'truee', ' '] },
   'trust-spec-network': { wanted: 'true or false', values: ['sure', '2', ' '] },
+  'control-plane-machines': { wanted: 'one of on, off', values: ['true', 'ON', ''] },
   'default-cluster': { wanted: NAME, values: BAD_NAMES },
   interval: { wanted: duration('100ms to 24h'), values: [...BAD_DURATIONS, '99ms', '25h'] },
   kubeconfig: { wanted: 'a path, such as /etc/isthmus/kubeconfig', values: ['', 'a\0b'] },
@@ -256,6 +257,7 @@ describe('what is valid', () => {
         netnsPrefixes: [],
         proxyAlways: false,
         trustSpecNetwork: false,
+        controlPlaneMachines: 'on',
         defaultCluster: null,
         intervalMs: 10_000,
         kubeconfig: null,
@@ -308,6 +310,7 @@ describe('what is valid', () => {
     ['netns-prefixes', 'tenant-, a.B_1-', (config) => config.netnsPrefixes, ['tenant-', 'a.B_1-']],
     ['proxy-always', 'true', (config) => config.proxyAlways, true],
     ['trust-spec-network', 'true', (config) => config.trustSpecNetwork, true],
+    ['control-plane-machines', 'off', (config) => config.controlPlaneMachines, 'off'],
     ['default-cluster', 'kube-1', (config) => config.defaultCluster, 'kube-1'],
     ['interval', '100ms', (config) => config.intervalMs, 100],
     ['kubeconfig', 'etc/kubeconfig', (config) => config.kubeconfig, 'etc/kubeconfig'],

@@ -97,6 +97,13 @@ export const FLAGS = {
       help: 'use a network id that only spec names',
       note: 'Only for sites where tenants cannot write OpenStackClusters.',
     },
+    'control-plane-machines': {
+      ...choice('on', 'off'),
+      fallback: 'on',
+      field: 'controlPlaneMachines',
+      help: 'reach API servers by their Machines too',
+      note: 'Addresses of control-plane Machines are further ways to the API server, used while its own address does not answer.',
+    },
     'default-cluster': {
       placeholder: '<name>',
       fallback: null,

@@ -14,6 +14,8 @@ export interface KubernetesStatus {
   readonly takesPartBecause: string | null;
   /** Since when a watch has been broken; routes keep the state of that time. Null while all watches work. */
   readonly staleSince: string | null;
+  /** Why the Machines of control planes are unreadable now; absent: they are readable, or not in use. */
+  readonly controlPlanesProblem?: string;
   /** HTTP requests since the start, by verb. */
   readonly calls: Readonly<Record<string, number>>;
 }

@@ -3,6 +3,7 @@
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { Route, RouteEntry } from '../../routing/route-table.ts';
 import { isClusterName, serverNamesOf } from '../objects/service-names.ts';
+import { isSameList } from '../objects/turn-cache.ts';
 import {
   keyOf,
   nameOf,
@@ -12,9 +13,16 @@ import {
   unusedSpecNetworkOf,
 } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
+import type { MachineFacts } from '../sources/machine.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
-import { type ClusterCandidate, clusterCandidates, isSameHealth, isUp } from './cluster-candidates.ts';
+import {
+  type ClusterCandidate,
+  candidateTargets,
+  clusterCandidates,
+  isSameHealth,
+  isUp,
+} from './cluster-candidates.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import type { DesiredContext, DesiredSettings } from './desired-context.ts';
 import type { NameClaims } from './name-claims.ts';
@@ -35,6 +43,7 @@ interface PreviousDecision {
   readonly decision: ClusterDecision;
   readonly candidates: readonly ClusterCandidate[];
   readonly index: NetnsIndex;
+  readonly machines: readonly MachineFacts[];
   readonly netnsComplete: boolean;
   readonly complete: boolean;
   readonly settings: DesiredSettings;
@@ -47,14 +56,16 @@ const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
  * later stages skip the others by comparing references. Only decisions about proxied clusters that hold their name are cached.
  */
 export function clusterDecision(reading: ClusterReading, context: DesiredContext): ClusterDecision {
-  const { world, index, claims, settings, cache } = context;
+  const { world, index, claims, controlPlanes, settings, cache } = context;
   const { complete, netnsComplete, health } = world;
+  const machines = controlPlanes.of(namespaceOf(reading), nameOf(reading));
   const isCacheable = reading.kind === 'proxied' && claims.holds(reading);
   const decisions = cache.part(newDecisions);
   const known = isCacheable ? decisions.get(reading) : undefined;
   if (
     known !== undefined &&
     known.index === index &&
+    isSameList(known.machines, machines) &&
     known.netnsComplete === netnsComplete &&
     known.complete === complete &&
     known.settings === settings &&
@@ -69,9 +80,10 @@ export function clusterDecision(reading: ClusterReading, context: DesiredContext
     status,
     publication: publicationOf(reading, candidates, claims, world),
     entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
-    targets: candidates.map(({ backend }) => Object.freeze({ ...backend, serverName })),
+    targets: candidateTargets(candidates, serverName),
   };
-  if (isCacheable) decisions.set(reading, { decision, candidates, index, netnsComplete, complete, settings });
+  const inputs = { candidates, index, machines, netnsComplete, complete, settings };
+  if (isCacheable) decisions.set(reading, { decision, ...inputs });
   return decision;
 }
 
@@ -108,7 +120,7 @@ function placed(reading: ClusterReading, context: DesiredContext): Placed {
     routedAs: name,
   });
   if (reading.kind === 'proxied') {
-    const candidates = clusterCandidates(reading.facts, index, world.health);
+    const candidates = clusterCandidates(reading.facts, reading, context);
     if (candidates.length === 0)
       return routed('no-netns', noNetnsReason(reading.facts, index, world.netnsComplete), []);
     if (candidates.some(isUp)) return routed('serving', servingReason(candidates), candidates);
@@ -117,7 +129,7 @@ function placed(reading: ClusterReading, context: DesiredContext): Placed {
 
   // An unusable object keeps its last known route while it still describes the same cluster. A status that a restore lost, or
   // a typing error, must not cut off a working cluster.
-  const candidates = facts === null ? [] : clusterCandidates(facts, index, world.health);
+  const candidates = facts === null ? [] : clusterCandidates(facts, reading, context);
   return routed(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
 }
 
@@ -130,15 +142,16 @@ const unrouted = (reading: ClusterReading, state: ClusterState, reason: string):
 /** A cluster that is not proxied. It keeps its route while its objects are being withdrawn. */
 function withdrawn(
   reading: Extract<ClusterReading, { readonly kind: 'not-proxied' }>,
-  { world, index, claims, settings }: DesiredContext,
+  context: DesiredContext,
 ): Placed {
+  const { world, claims, settings } = context;
   const facts = world.departing.get(reading.key)?.facts;
   if (facts === undefined) return unrouted(reading, 'not-proxied', reading.reason);
   // This object keeps the departing route only if no other object holds the name now. If several objects are being withdrawn under one
   // name, the one with the best claim keeps the route.
   const isOwn = facts.name === nameOf(reading) ? claims.mayLeave(reading) : claims.isFree(facts.name);
   if (!isOwn) return unrouted(reading, 'not-proxied', reading.reason);
-  const candidates = clusterCandidates(facts, index, world.health);
+  const candidates = clusterCandidates(facts, reading, context);
   const serverNames = serverNamesOf(facts.name, settings.namespace);
   const reason = `${reading.reason}; it is being withdrawn: its route stays until all nodes use other instances`;
   return {
@@ -184,7 +197,9 @@ function statusOf(
   const unusedSpecNetworkId = unusedSpecNetworkOf(reading);
   const backends = candidates.map((candidate) => {
     const { key, address, port } = candidate.backend;
-    return Object.freeze({ key, address, port, netns: candidate.netnsName, up: isUp(candidate) });
+    const { netnsName: netns, machine } = candidate;
+    const shown = { key, address, port, netns, ...(machine !== null && { machine }) };
+    return Object.freeze({ ...shown, up: isUp(candidate) });
   });
   return Object.freeze({
     name: nameOf(reading),

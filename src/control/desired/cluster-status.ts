@@ -8,6 +8,8 @@ export interface BackendStatus {
   readonly port: number;
   /** Name of the netns, such as `qdhcp-<network id>`. */
   readonly netns: string;
+  /** The control-plane Machine that has the address; absent: it is the API server's own address, mostly that of a load balancer. */
+  readonly machine?: string;
   readonly up: boolean;
 }
 

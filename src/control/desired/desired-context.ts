@@ -1,5 +1,6 @@
 // The settings of the desired state, and the input that the decisions about all clusters and listeners share in one turn.
 import type { TurnCache } from '../objects/turn-cache.ts';
+import type { MachineIndex } from '../sources/machine.ts';
 import type { NetnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
 import type { NameClaims } from './name-claims.ts';
@@ -20,5 +21,6 @@ export interface DesiredContext {
   readonly settings: DesiredSettings;
   readonly index: NetnsIndex;
   readonly claims: NameClaims;
+  readonly controlPlanes: MachineIndex;
   readonly cache: TurnCache;
 }

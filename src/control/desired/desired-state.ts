@@ -8,6 +8,7 @@ import type { TurnCache } from '../objects/turn-cache.ts';
 import type { ListenerObject } from '../sources/additional-listener.ts';
 import { objectOf } from '../sources/cluster-reading.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
+import { type MachineFacts, machineIndex } from '../sources/machine.ts';
 import { netnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
 import { clusterDecision } from './cluster-decision.ts';
@@ -57,13 +58,14 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
   const { netns, netnsProblems } = world;
   const index = cache.last(netnsIndex, netns, netnsProblems, settings.netnsPrefixes ?? NO_PREFIXES);
   const claims = claimsOf(world, settings, cache);
-  const context = { world, index, claims, settings, cache };
+  const controlPlanes = cache.last(controlPlaneIndex, world.controlPlanes);
+  const context = { world, index, claims, controlPlanes, settings, cache };
 
   const { statuses, objects, ...decided } = clusterResults(context);
   const listeners = listenerStates(context);
-  // Clusters come first: on a duplicate server name or probe target, the cluster's entry wins.
+  // Clusters come first: on a duplicate server name, the cluster's entry wins.
   const entries = [...decided.entries, ...listeners.entries];
-  const targets = firstOfKey([...decided.targets, ...listeners.targets], ({ key }) => key);
+  const targets = mostFrequent([...decided.targets, ...listeners.targets]);
   const { defaultCluster } = settings;
   const defaultRoute = decided.entries.find(({ route }) => route.cluster === defaultCluster)?.route ?? null;
   return Object.freeze({
@@ -139,6 +141,27 @@ function problemsOf(world: World, missingDefault: string | null): readonly Probl
     problems.push({ origin: '--default-cluster', reason });
   }
   return Object.freeze(problems.sort((a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason)));
+}
+
+/** Listeners use the same function for other machines, and the cache remembers one call of each function. */
+const controlPlaneIndex = (machines: readonly MachineFacts[]) => machineIndex(machines);
+
+/**
+ * If two objects need the same probe, the more frequent one is kept. Otherwise a Machine that reports the address of another API server
+ * in its network would slow its probes down.
+ */
+function mostFrequent(targets: readonly ProbeTarget[]): ProbeTarget[] {
+  const kept = new Map<string, ProbeTarget>();
+  for (const target of targets) {
+    const known = kept.get(target.key);
+    if (known === undefined || paceOf(target) > paceOf(known)) kept.set(target.key, target);
+  }
+  return [...kept.values()];
+}
+
+function paceOf({ way, check }: ProbeTarget): number {
+  if (way !== undefined) return way === 'needed' ? 1 : 0;
+  return check === undefined ? 3 : 2;
 }
 
 const NO_PREFIXES: readonly string[] = [];

@@ -7,13 +7,14 @@ import { type NamedListener, serverNamesOf } from '../objects/service-names.ts';
 import type { ListenerDefinition, ListenerReading } from '../sources/additional-listener.ts';
 import { keyOf, machineNetworkOf, namespaceOf, objectOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
+import type { MachineIndex } from '../sources/machine.ts';
 import type { EffectiveListener } from '../world/listener-world.ts';
 import type { World } from '../world/world.ts';
 import type { DesiredContext } from './desired-context.ts';
 import { type ListenerCondition, type ListenerFacts, listenerCondition } from './listener-condition.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { ListenerName } from './name-claims.ts';
-import { type MachineIndex, type PoolMember, poolMembers } from './pool-members.ts';
+import { type PoolMember, poolMembers } from './pool-members.ts';
 import { type Publication, wantOf } from './publication.ts';
 
 export interface PlacedListener {

@@ -6,13 +6,13 @@ import { isClusterName, type NamedListener } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
 import { nameOf, namespaceOf } from '../sources/cluster-reading.ts';
 import type { ClusterReading } from '../sources/cluster-source.ts';
+import { machineIndex } from '../sources/machine.ts';
 import type { EffectiveListener } from '../world/listener-world.ts';
 import type { World } from '../world/world.ts';
 import type { DesiredContext } from './desired-context.ts';
 import { namedListener, type PlacedListener, placedListener } from './listener-placement.ts';
 import type { ListenerStatus } from './listener-status.ts';
 import type { NameClaims } from './name-claims.ts';
-import { machineIndex } from './pool-members.ts';
 import type { Publication } from './publication.ts';
 
 export interface ListenerStates {

@@ -5,7 +5,6 @@ import type { ProbeTarget } from '../../health/probe.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry } from '../../netns/netns-directory.ts';
 import { type Backend, backendKey } from '../../routing/route-table.ts';
-import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
 import type { MachineFacts } from '../sources/machine.ts';
 import { type PoolSelection, poolMembership } from '../sources/pool-membership.ts';
@@ -161,17 +160,4 @@ function failureReason(paths: readonly BackendPath[], health: ReadonlyMap<string
     .slice(0, MAX_FAILURES)
     .map((path) => `${placeOf(path)} ${failureOf(health.get(path.backend.key))}`);
   return `does not answer: ${failures.join(', ')}`;
-}
-
-/** Machines by cluster. A site has thousands of machines, so a lookup must not scan them all. */
-export interface MachineIndex {
-  /** Sorted by name. */
-  of(namespace: string, cluster: string): readonly MachineFacts[];
-}
-
-export function machineIndex(machines: readonly MachineFacts[]): MachineIndex {
-  const owned = machines.filter(({ cluster }) => cluster !== '');
-  const byCluster = Map.groupBy(owned, ({ namespace, cluster }) => `${namespace}/${cluster}`);
-  for (const list of byCluster.values()) list.sort((a, b) => byText(a.name, b.name));
-  return { of: (namespace, cluster) => byCluster.get(`${namespace}/${cluster}`) ?? [] };
 }

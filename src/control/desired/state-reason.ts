@@ -9,7 +9,9 @@ import { type ClusterCandidate, isUp } from './cluster-candidates.ts';
 
 export function servingReason(candidates: readonly ClusterCandidate[]): string {
   const up = candidates.filter(isUp);
-  const others = up.length === candidates.length ? '' : `; no answer at ${failures(candidates)}`;
+  // A Machine that is not checked yet is spare: a better way is up.
+  const checked = candidates.filter(({ machine, health }) => machine === null || health?.lastProbe != null);
+  const others = checked.every(isUp) ? '' : `; no answer at ${failures(checked)}`;
   return `answers at ${up.map(placeOf).join(', ')}${others}`;
 }
 
@@ -54,5 +56,9 @@ export function failureOf(health: TargetHealth | null | undefined): string {
   return health.lastProbe.error === null ? '(coming up)' : `(${settledError(health.lastProbe.error)})`;
 }
 
-export const placeOf = ({ backend, netnsName }: Pick<ClusterCandidate, 'backend' | 'netnsName'>): string =>
-  `${endpointText(backend)} in ${netnsName}`;
+export function placeOf(
+  candidate: Pick<ClusterCandidate, 'backend' | 'netnsName'> & Partial<Pick<ClusterCandidate, 'machine'>>,
+): string {
+  const { backend, netnsName, machine = null } = candidate;
+  return `${endpointText(backend)}${machine === null ? '' : ` (Machine ${machine})`} in ${netnsName}`;
+}

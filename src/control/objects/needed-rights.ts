@@ -78,8 +78,8 @@ const RIGHTS: readonly Right[] = [
     group: 'cluster.x-k8s.io',
     resource: 'machines',
     verbs: ['list', 'watch'],
-    why: 'find the machines of listeners; watched only while a listener exists',
-    without: 'additional listeners have no members',
+    why: 'find further ways to API servers (control planes), and the machines of listeners; workers only while a listener exists',
+    without: 'API servers are reached only by their own address, and additional listeners have no members',
   },
   {
     where: 'services',

@@ -43,6 +43,8 @@ export const MANAGED_BY = 'isthmus.dev';
 
 /** On the objects of a cluster in Cluster API. The value is the name of the cluster. */
 export const CLUSTER_NAME_LABEL = 'cluster.x-k8s.io/cluster-name';
+/** On each Machine of a control plane, with an empty value. */
+export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
 export const PROXIED_SERVICE_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-service';
 export const PROXIED_CLUSTER_LABEL = 'magnum-cluster-api.vexxhost.com/proxied-cluster';

@@ -9,6 +9,7 @@ import { byText } from '../objects/text-order.ts';
 import type { ListenerReadingSettings } from './additional-listener.ts';
 import type { ClusterSource, ReadingSettings, SourceSnapshot } from './cluster-source.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from './listener-snapshot.ts';
+import type { MachineFacts } from './machine.ts';
 import {
   lookAtManifest,
   type ManifestContents,
@@ -58,6 +59,7 @@ export class FileSource implements ClusterSource {
   #snapshot: ManifestSnapshot = {
     clusters: Object.freeze({ complete: false, clusters: [], problems: [] }),
     listeners: NO_LISTENERS,
+    controlPlanes: [],
   };
   #onChange: () => void = () => {};
 
@@ -96,6 +98,11 @@ export class FileSource implements ClusterSource {
   /** Changes are reported by the same `onChange`. */
   get listeners(): { snapshot(): ListenerSnapshot } {
     return { snapshot: () => this.#snapshot.listeners };
+  }
+
+  /** Changes are reported by the same `onChange`. */
+  get controlPlanes(): { snapshot(): readonly MachineFacts[] } {
+    return { snapshot: () => this.#snapshot.controlPlanes };
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,9 @@
-// Reads one Machine of Cluster API into the facts that pools need. It keeps few fields, because a site has thousands of machines. Pure:
+// Reads one Machine of Cluster API into the facts that pools and clusters need. It keeps few fields, because a site has thousands of machines. Pure:
 // no object makes it throw, and an invalid one becomes a machine without addresses.
 import type { Labels } from '../../kube/labels/label-requirement.ts';
-import { CLUSTER_NAME_LABEL } from '../objects/object-labels.ts';
+import { CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL } from '../objects/object-labels.ts';
 import { shownValue } from '../objects/shown-value.ts';
+import { byText } from '../objects/text-order.ts';
 import { addressVerdict } from './api-server-address.ts';
 import { isRecord, manifestFields } from './manifest-fields.ts';
 
@@ -88,4 +89,20 @@ function readAddresses(
       ? `none of its addresses can be dialled: ${refused.slice(0, 3).join('; ')}`
       : `it has no InternalIP in status.addresses yet${phase === null ? '' : ` (phase ${shownValue(phase)})`}`;
   return { addresses: [], problem };
+}
+
+export const isControlPlane = ({ labels }: MachineFacts): boolean =>
+  Object.hasOwn(labels, CONTROL_PLANE_LABEL);
+
+/** Machines by cluster. A site has thousands of machines, so a lookup must not scan them all. */
+export interface MachineIndex {
+  /** Sorted by name. */
+  of(namespace: string, cluster: string): readonly MachineFacts[];
+}
+
+export function machineIndex(machines: readonly MachineFacts[]): MachineIndex {
+  const owned = machines.filter(({ cluster }) => cluster !== '');
+  const byCluster = Map.groupBy(owned, ({ namespace, cluster }) => `${namespace}/${cluster}`);
+  for (const list of byCluster.values()) list.sort((a, b) => byText(a.name, b.name));
+  return { of: (namespace, cluster) => byCluster.get(`${namespace}/${cluster}`) ?? [] };
 }

@@ -1,11 +1,12 @@
-// Merges the contents of all manifest files into one snapshot of clusters and one of listeners and machines. Pure: the result depends
-// on names and contents, not on the order of reading.
+// Merges the contents of all manifest files into snapshots of clusters, listeners and machines. Pure: the result depends on
+// names and contents, not on the order of reading.
 
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import { keyOf, originOf } from './cluster-reading.ts';
 import type { SourceSnapshot } from './cluster-source.ts';
 import type { ListenerSnapshot } from './listener-snapshot.ts';
+import { isControlPlane, type MachineFacts } from './machine.ts';
 import type { Found, ManifestContents } from './manifest-reading.ts';
 
 export interface FileContent {
@@ -20,6 +21,8 @@ export interface FileContent {
 export interface ManifestSnapshot {
   readonly clusters: SourceSnapshot;
   readonly listeners: ListenerSnapshot;
+  /** The Machines of control planes. */
+  readonly controlPlanes: readonly MachineFacts[];
 }
 
 export function mergedSnapshot(
@@ -67,6 +70,7 @@ export function mergedSnapshot(
       machinesProblem: null,
       problems: Object.freeze([]),
     }),
+    controlPlanes: Object.freeze(machines.filter(isControlPlane)),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   readMatchLabels,
   withoutKeys,
 } from '../../kube/labels/label-selector.ts';
+import { CONTROL_PLANE_LABEL } from '../objects/object-labels.ts';
 
 /** `ignored`: a machine of the next or the previous rollout. It is probed but gets no clients. */
 export type PoolMembership = 'member' | 'ignored' | 'none';
@@ -32,11 +33,10 @@ export interface PoolFields {
   readonly rolloutLabels: unknown;
 }
 
-/** Cluster API sets this label, with an empty value, on each machine of a control plane. */
 const CONTROL_PLANE: LabelSelector = Object.freeze({
   requirements: Object.freeze([
     Object.freeze({
-      key: 'cluster.x-k8s.io/control-plane',
+      key: CONTROL_PLANE_LABEL,
       operator: 'Exists' as const,
       values: new Set<string>(),
     }),

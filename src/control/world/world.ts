@@ -9,6 +9,7 @@ import { isSameList } from '../objects/turn-cache.ts';
 import { factsStillHold, keyOf, originOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading, SourceSnapshot } from '../sources/cluster-source.ts';
 import { type ListenerSnapshot, NO_LISTENERS } from '../sources/listener-snapshot.ts';
+import type { MachineFacts } from '../sources/machine.ts';
 import { type Gone, withoutMassVanishing } from './cluster-vanishing.ts';
 import type { KubeWorld } from './kube-world.ts';
 import { type Departure, type Departures, departures } from './last-slice.ts';
@@ -25,6 +26,8 @@ export interface Observed {
   readonly ports?: ReadonlyMap<string, PortOutcome>;
   /** Absent: there is no source of listeners. */
   readonly listeners?: ListenerSnapshot;
+  /** The Machines of control planes. Absent: there is no source of them. */
+  readonly controlPlanes?: readonly MachineFacts[];
 }
 
 /** A cluster that is no longer proxied. Its route stays until no slice of this instance sends clients here. */
@@ -57,6 +60,8 @@ export interface World {
   readonly ports: ReadonlyMap<string, PortOutcome>;
   /** Listeners have their own completeness: a failed observation of listeners does not affect clusters. */
   readonly listeners: ListenerWorld;
+  /** The Machines of the control planes of all clusters; empty while they are unreadable. */
+  readonly controlPlanes: readonly MachineFacts[];
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
@@ -64,6 +69,7 @@ export interface World {
   readonly sourceProblems: readonly Problem[];
 }
 
+const NO_MACHINES: readonly MachineFacts[] = Object.freeze([]);
 /** Without publishing, no route has to stay for a withdrawal. */
 const UNPUBLISHED: WorldSettings = { departureMs: 0, allowMassDelete: false };
 
@@ -105,6 +111,7 @@ export function worldOf(
     kube,
     ports: new Map(observed.ports),
     listeners,
+    controlPlanes: observed.controlPlanes ?? NO_MACHINES,
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: sameOr(
       previous?.netnsProblems,

@@ -89,6 +89,49 @@ test.each([
   expect(explained({ cluster: { state: 'unhealthy', ...down(error) } }).broken?.next).toMatch(advice);
 });
 
+describe('more than one way to the API server', () => {
+  const way = (machine: string, address: string, up: boolean, lastProbe: typeof PROBE | null = PROBE) => ({
+    ...{ ...BACKEND, address, machine, up, lastProbe },
+  });
+  const failed = { ...PROBE, ok: false, error: 'ETIMEDOUT' as never };
+  const backendOf = (backends: ClusterView['backends']) =>
+    explained({ cluster: { backends } }).chain.find(({ link }) => link === 'backend');
+  const cp1 = way('cp-1', '10.0.0.11', true);
+  const cp2 = way('cp-2', '10.0.0.12', false, failed);
+  const cp3 = way('cp-3', '10.0.0.13', false, null);
+
+  test('is shown with the state of each way, and with the one that new clients use', () => {
+    expect(backendOf([BACKEND, cp1, cp2, cp3])).toMatchObject({
+      state: 'ok',
+      says:
+        `10.0.0.5:6443 in qdhcp-${ID} is up (passed in 1.2 ms at ${AT}), new clients use it; ` +
+        `Machine cp-1 at 10.0.0.11:6443 in qdhcp-${ID} is up (passed in 1.2 ms at ${AT}); ` +
+        `Machine cp-2 at 10.0.0.12:6443 in qdhcp-${ID} is down (ETIMEDOUT at ${AT}); ` +
+        `Machine cp-3 at 10.0.0.13:6443 in qdhcp-${ID} was not checked yet`,
+    });
+    const dead = { ...BACKEND, up: false, lastProbe: failed };
+    expect(backendOf([dead, cp2, cp1])?.says).toMatch(
+      /cp-1 at \S+ in \S+ is up \([^)]+\), new clients use it$/,
+    );
+    expect(backendOf([dead, cp2])).toMatchObject({ state: 'broken' });
+    expect(backendOf([dead, cp2])?.says).not.toContain('new clients');
+  });
+
+  test('names each netns once', () => {
+    const { chain } = explained({ cluster: { backends: [BACKEND, cp1, cp2] } });
+    expect(chain.find(({ link }) => link === 'netns')?.says).toBe(`qdhcp-${ID}`);
+  });
+
+  test('is missing, with a note, if the Machines are unreadable', () => {
+    const controlPlanesProblem = 'list machines: forbidden';
+    const { notes, broken } = explained({ view: { kubernetes: { ...KUBERNETES, controlPlanesProblem } } });
+    expect(broken).toBeNull();
+    expect(notes.join()).toMatch(
+      /Machines of control planes are unreadable, so ways .* list machines: forbidden/,
+    );
+  });
+});
+
 test('a cluster whose links are all ok is reachable', () => {
   const { reachable, broken, summary, chain } = explained({});
   expect({ reachable, broken, summary }).toEqual({

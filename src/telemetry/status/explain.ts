@@ -72,7 +72,7 @@ function ownLinks(cluster: ClusterView, view: StatusView): Link[] {
   add(
     'netns',
     backends.length > 0,
-    backends.length > 0 ? backends.map(({ netns }) => netns).join(', ') : reason,
+    backends.length > 0 ? [...new Set(backends.map(({ netns }) => netns))].join(', ') : reason,
     'Run this on a node that hosts this network. On this node: is the DHCP or OVN metadata agent up (ip netns list), and is --netns-dir correct?',
   );
   const up = backends.filter((backend) => backend.up);
@@ -101,17 +101,27 @@ function keptNote(state: ClusterState, reason: string): string {
   return state === 'pending' || state === 'invalid' ? `, as last known: ${reason}` : '';
 }
 
+/** Each way to the API server. If there are several, it also says which one new clients use. */
 function backendText({ backends }: ClusterView): string {
+  const used = backends.some(({ machine }) => machine !== undefined) ? backends.find(({ up }) => up) : null;
   return backends
     .map((backend) => {
-      const { netns, up, lastProbe } = backend;
-      const where = `${endpointText(backend)} in ${netns}`;
-      if (lastProbe === null) return `${where} ${up ? 'is up' : 'was not checked yet'}`;
-      const { ok, error, at, durationMs } = lastProbe;
-      const downText = ok ? 'is coming up' : 'is down';
-      return `${where} ${up ? 'is up' : downText} (${ok ? `passed in ${durationMs} ms` : (error ?? 'failed')} at ${at})`;
+      const use = backend === used ? ', new clients use it' : '';
+      return `${machineText(backend)}${endpointText(backend)} in ${backend.netns} ${probeText(backend)}${use}`;
     })
     .join('; ');
+}
+
+type BackendView = ClusterView['backends'][number];
+
+const machineText = ({ machine }: BackendView): string =>
+  machine === undefined ? '' : `Machine ${machine} at `;
+
+function probeText({ up, lastProbe }: BackendView): string {
+  if (lastProbe === null) return up ? 'is up' : 'was not checked yet';
+  const { ok, error, at, durationMs } = lastProbe;
+  const downText = ok ? 'is coming up' : 'is down';
+  return `${up ? 'is up' : downText} (${ok ? `passed in ${durationMs} ms` : (error ?? 'failed')} at ${at})`;
 }
 
 function backendNext({ backends, netns, backend }: ClusterView): string {
@@ -164,6 +174,10 @@ function notesOn({ control, kubernetes }: StatusView, others: readonly ClusterVi
   if (kubernetes !== null && kubernetes.staleSince !== null)
     notes.push(
       `the Kubernetes API has been stale since ${kubernetes.staleSince}: its objects may be outdated`,
+    );
+  if (kubernetes?.controlPlanesProblem !== undefined)
+    notes.push(
+      `the Machines of control planes are unreadable, so ways besides the own address of the API server are missing or old: ${kubernetes.controlPlanesProblem}`,
     );
   for (const { origin, reason } of others) notes.push(`${origin} has the same name: ${reason}`);
   return notes;

@@ -17,8 +17,8 @@ afterAll(() => site.stop());
 const serves = () => expect(site.ask(isthmus, site.clusters.alpha)).resolves.toContain('alpha');
 const versions = () => ['alpha-net-1'].map((name) => site.slice(name)?.metadata.resourceVersion);
 
-/** OpenStackClusters, AdditionalListeners, Services, slices, Leases, Secrets. */
-const WATCHES = 6;
+/** OpenStackClusters, Machines of control planes, AdditionalListeners, Services, slices, Leases, Secrets. */
+const WATCHES = 7;
 const allOpen = () => until('all are open', () => site.api.openWatches === WATCHES);
 /** How many watches the instance has requested. */
 const asked = () =>

@@ -46,6 +46,19 @@ spec: { clusterName: a }
 status: { addresses: [{ type: InternalIP, address: 10.0.0.9 }] }
 `;
 
+  test('Machines of control planes are also further ways to the API server', async () => {
+    write('m.yaml', MACHINE);
+    write(
+      'cp.yaml',
+      MACHINE.replace('m-1', 'cp-1').replace('role: worker', 'cluster.x-k8s.io/control-plane: ""'),
+    );
+    const { source } = await started();
+    expect(source.controlPlanes.snapshot().map(({ key }) => key)).toEqual(['magnum-system/cp-1']);
+    const before = source.controlPlanes.snapshot();
+    await source.rescan();
+    expect(source.controlPlanes.snapshot()).toBe(before);
+  });
+
   test('are read from any file, together with clusters', async () => {
     write('a.yaml', `${manifest('a')}---\n${LISTENER}`);
     write('m.yaml', MACHINE);

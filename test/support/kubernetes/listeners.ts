@@ -8,7 +8,7 @@ import {
 } from '../../../src/control/sources/additional-listener.ts';
 import type { ClusterReading } from '../../../src/control/sources/cluster-source.ts';
 import type { ListenerSnapshot } from '../../../src/control/sources/listener-snapshot.ts';
-import { type MachineFacts, readMachine } from '../../../src/control/sources/machine.ts';
+import { isControlPlane, type MachineFacts, readMachine } from '../../../src/control/sources/machine.ts';
 import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../../src/control/world/world.ts';
 import type { TargetHealth } from '../../../src/health/target-health.ts';
@@ -133,6 +133,7 @@ export function worldFor(facts: SiteFacts, previous: World | null = null, depart
         problems: [],
         ...facts.snapshot,
       },
+      controlPlanes: (facts.machines ?? []).filter(isControlPlane),
     },
     previous,
     { departureMs, allowMassDelete: false },

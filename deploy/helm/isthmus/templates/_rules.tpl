@@ -21,7 +21,7 @@
 - apiGroups: [isthmus.dev]
   resources: [additionallisteners/status]
   verbs: [patch]
-# The machines behind additional listeners. Isthmus watches them only while a listener exists.
+# Machines of control planes are further ways to the API server. All machines are watched only while an additional listener exists.
 - apiGroups: [cluster.x-k8s.io]
   resources: [machines]
   verbs: [list, watch]
