@@ -1,5 +1,5 @@
 // `npm run bench -- control`, inside its sandbox: measures the cost and the reaction time of the control loop, next to the measured
-// values of the program that Isthmus replaces. `--quick` skips the large site. Names (`reaction`, `rest-10`, `rest-50`, `fleet`)
+// values of the program that Isthmus replaces. `--quick` skips the large site. Names (`reaction`, `rest-10`, `rest-50`, `probes`, `fleet`)
 // select single parts. The results file is written once all parts have been measured.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, loadavg } from 'node:os';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { machineFacts, machineText } from '../harness/machine.ts';
 import { atRest } from './at-rest.ts';
 import { fleet } from './fleet.ts';
+import { probes } from './probes.ts';
 import { reaction } from './reaction.ts';
 import { type Row, table } from './row.ts';
 
@@ -21,6 +22,7 @@ const parts: readonly (readonly [name: string, measure: () => Promise<readonly R
   ['reaction', () => reaction(say)],
   ['rest-10', () => atRest(10, say)],
   ['rest-50', () => atRest(50, say)],
+  ...(quick ? [] : [['probes', () => probes(1000, 3, say)] as const]),
   ...(quick ? [] : [['fleet', () => fleet(1000, 20, say)] as const]),
 ];
 /** Also keeps parts of earlier runs: a full run takes seven minutes, and a machine is rarely quiet for that long. */

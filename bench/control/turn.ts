@@ -1,5 +1,5 @@
-// Measures what one turn of the control loop costs its thread: 1000 clusters, each published by 20 instances. Run with the pinned Node:
-//   node bench/control/turn.ts [clusters] [instances]
+// Measures what one turn of the control loop costs its thread: 1000 clusters with three machines each, each published by 20 instances. Run with the pinned Node:
+//   node bench/control/turn.ts [clusters] [instances] [control-plane machines of each cluster]
 // Prints the median and p99 of the thread's own CPU time in milliseconds, so other work on the machine does not count. Measures a turn
 // without a change, which must plan nothing, and a turn after one change.
 
@@ -13,6 +13,7 @@ import { diff } from '../../src/control/plan/diff.ts';
 import { NO_MEMORY, type PlanMemory } from '../../src/control/plan/plan.ts';
 import { settledResult } from '../../src/control/settled-result.ts';
 import type { ClusterReading, SourceSnapshot } from '../../src/control/sources/cluster-source.ts';
+import { readMachine } from '../../src/control/sources/machine.ts';
 import { turnResult } from '../../src/control/turn-result.ts';
 import type { KubeWorld } from '../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../src/control/world/world.ts';
@@ -23,6 +24,7 @@ import { backendKey } from '../../src/routing/route-table.ts';
 
 const CLUSTERS = Number(process.argv[2] ?? 1000);
 const INSTANCES = Number(process.argv[3] ?? 20);
+const MACHINES = Number(process.argv[4] ?? 3);
 const ROUNDS = 60;
 const NAMESPACE = 'magnum-system';
 const SELF = 'net-07';
@@ -93,6 +95,7 @@ const readings: ClusterReading[] = names.map((name, i) => ({
     createdAtMs: 0,
     object: { ...ownerOf(name), directServer: 'https://10.0.0.5:6443', deleting: false },
     networkIds: [networkOf(i)],
+    clusterNetworkId: networkOf(i),
     address: '10.0.0.5',
     port: 6443,
   },
@@ -104,11 +107,30 @@ const entries = names.map((_, i) => ({
   identity: String(i),
 }));
 const netns = { complete: true, entries, problems: [] };
+const ADDRESSES = Array.from({ length: MACHINES }, (_, i) => `10.0.0.${10 + i}`);
+const controlPlanes = names.flatMap((cluster) =>
+  ADDRESSES.map((address, i) =>
+    readMachine({
+      metadata: {
+        name: `${cluster}-cp-${i}`,
+        namespace: NAMESPACE,
+        labels: { 'cluster.x-k8s.io/control-plane': '' },
+      },
+      spec: { clusterName: cluster },
+      status: { addresses: [{ type: 'InternalIP', address }] },
+    }),
+  ),
+);
 const health = new Map<string, TargetHealth>(
-  entries.map(({ path, identity }) => [
-    backendKey({ address: '10.0.0.5', port: 6443, netns: { path, identity } }),
-    { up: true, lastProbe: { ok: true } } as unknown as TargetHealth,
-  ]),
+  entries.flatMap(({ path, identity }) =>
+    ['10.0.0.5', ...ADDRESSES].map(
+      (address) =>
+        [
+          backendKey({ address, port: 6443, netns: { path, identity } }),
+          { up: true, lastProbe: { ok: true } } as unknown as TargetHealth,
+        ] as const,
+    ),
+  ),
 );
 const secrets = new Map(
   names.map((name) => [
@@ -186,7 +208,10 @@ function turn(kind: string): number {
       lookAgainAtMs: view.lookAgainAtMs,
     };
     const next = timed(`${kind}: worldOf`, () =>
-      worldOf({ source, netns, health, kube }, world, { departureMs: 5000, allowMassDelete: false }),
+      worldOf({ source, netns, health, kube, controlPlanes }, world, {
+        departureMs: 5000,
+        allowMassDelete: false,
+      }),
     );
     world = next;
     const decided = timed(`${kind}: desiredState`, () => desiredState(next, DESIRED, cache));
@@ -208,7 +233,9 @@ for (let i = 0; i < ROUNDS; i += 1) {
   if (turn('one slice changed') !== 0) throw new Error('it planned something');
 }
 
-console.log(`${CLUSTERS} clusters, ${INSTANCES} instances, ${slices.items().size} slices; milliseconds`);
+console.log(
+  `${CLUSTERS} clusters with ${MACHINES} machines, ${INSTANCES} instances, ${slices.items().size} slices; milliseconds`,
+);
 const at = (sorted: readonly number[], share: number) =>
   (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2).padStart(8);
 for (const [part, times] of parts) {
