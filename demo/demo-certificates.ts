@@ -50,7 +50,7 @@ export function authority(
   const { certFile, keyFile } = files(directory, file);
   const extension = subjectAltName === null ? [] : ['-addext', `subjectAltName=${subjectAltName}`];
   const subject = ['-subj', `/CN=${commonName}`, ...extension];
-  openssl('req', '-x509', ...NEW_KEY, '-keyout', keyFile, '-out', certFile, '-days', '2', ...subject);
+  openssl('req', '-x509', ...NEW_KEY, '-keyout', keyFile, '-out', certFile, '-days', '365', ...subject);
   return read(directory, file);
 }
 
@@ -65,7 +65,7 @@ function signed(
   const [request, extensions] = [join(directory, `${file}.csr`), join(directory, `${file}.ext`)];
   openssl('req', '-new', ...NEW_KEY, '-keyout', keyFile, '-out', request, '-subj', subject);
   writeFileSync(extensions, `${extension}\n`);
-  const by = ['-CA', ca.certFile, '-CAkey', ca.keyFile, '-CAcreateserial', '-days', '2'];
+  const by = ['-CA', ca.certFile, '-CAkey', ca.keyFile, '-CAcreateserial', '-days', '365'];
   openssl('x509', '-req', '-in', request, '-out', certFile, ...by, '-extfile', extensions);
   return read(directory, file);
 }

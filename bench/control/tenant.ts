@@ -11,7 +11,7 @@ const MAC = '02:00:00:00:00:02';
 export class Tenant {
   readonly networkId = randomUUID();
   readonly netns = `qdhcp-${this.networkId}`;
-  readonly certificate = selfSigned(`tenant-${this.networkId}`);
+  readonly certificate = selfSigned(`tenant-${this.networkId}`, '*.magnum-system.svc');
   readonly #machines = `machines-${this.networkId.slice(0, 8)}`;
   readonly #size: number;
   #server: NetnsServer | null = null;

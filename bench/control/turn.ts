@@ -135,13 +135,18 @@ const health = new Map<string, TargetHealth>(
 const secrets = new Map(
   names.map((name) => [
     `${NAMESPACE}/${name}-kubeconfig`,
-    { resourceVersion: '1', recordedServer: `https://${name}.${NAMESPACE}:6443` },
+    { resourceVersion: '1', recordedServer: `https://${name}.${NAMESPACE}:6443`, recordedTlsName: null },
   ]),
 );
 const findings = new Map(
   names.map((name) => [
     `${NAMESPACE}/${name}-kubeconfig`,
-    { resourceVersion: '1', server: `https://${name}.${NAMESPACE}:6443`, skipReason: null },
+    {
+      resourceVersion: '1',
+      server: `https://${name}.${NAMESPACE}:6443`,
+      tlsServerName: null,
+      skipReason: null,
+    },
   ]),
 );
 const peers = new PeerWatch({

@@ -127,6 +127,11 @@ const CLUSTER: Fields<ClusterView> = {
   ],
   reason: ['string', 'why the cluster is in this state, and what would change it'],
   serverNames: ['list of strings', 'server names that lead to this cluster'],
+  ownServerNames: [
+    'list of strings, optional',
+    'names of its own namespace, which lead here while another cluster holds its name',
+  ],
+  certificate: ['object, optional', 'the certificate of its API server; absent while it is unknown'],
   apiServer: ['object, optional', 'the location of the API server, from the object'],
   unusedSpecNetworkId: ['string, optional', 'a network that only spec names (`--trust-spec-network`)'],
   publication: ['object, optional', 'its objects in Kubernetes; absent if it is not published'],
@@ -142,6 +147,19 @@ const API_SERVER: Fields<NonNullable<ClusterStatus['apiServer']>> = {
   networkIds: ['list of strings', 'Neutron network ids, best first'],
   address: ['string', 'address in that network'],
   port: ['number', 'port'],
+};
+
+const CERTIFICATE: Fields<NonNullable<ClusterStatus['certificate']>> = {
+  names: ['list of strings', 'its DNS names and addresses'],
+  omitted: ['number', 'names that are not listed, because they are unusual or too many'],
+  notAfter: ['string', 'its end (ISO 8601, UTC)'],
+  expiry: [
+    'string',
+    'when it was read, at most a day ago',
+    { valid: 'it was valid for 30 days and more', soon: 'it was valid for less', expired: 'it had ended' },
+  ],
+  verifies: ['boolean', 'it contains one of `serverNames`'],
+  problems: ['list of strings', 'what an operator should know about it'],
 };
 
 const BACKEND: Fields<ClusterView['backends'][number]> = {
@@ -182,6 +200,7 @@ const PUBLICATION: Fields<PublicationStatus> = {
       unread: 'not known yet',
       absent: 'the kubeconfig does not exist',
       'left-alone': 'Isthmus does not change this kubeconfig; `problem` says why',
+      unverifiable: 'clients would reject the certificate, so Isthmus does not write it; `problem` says why',
     },
   ],
   problem: ['string or null', 'what is wrong; null if nothing is'],
@@ -256,6 +275,7 @@ export const STATUS_TABLES: Readonly<Record<string, FieldTable>> = {
   '.problems[]': PROBLEM,
   '.clusters[]': CLUSTER,
   '.clusters[].apiServer': API_SERVER,
+  '.clusters[].certificate': CERTIFICATE,
   '.clusters[].publication': PUBLICATION,
   '.clusters[].lastProbe': PROBE,
   '.clusters[].traffic': TRAFFIC,

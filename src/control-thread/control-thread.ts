@@ -6,6 +6,8 @@ import { ControlLoop, type ControlLoopOptions } from '../control/control-loop.ts
 import { TurnCache } from '../control/objects/turn-cache.ts';
 import type { ClusterSource } from '../control/sources/cluster-source.ts';
 import { FileSource } from '../control/sources/file-source.ts';
+import { CertificateHandshake, HANDSHAKE_TIMEOUT_MS } from '../health/certificate-handshake.ts';
+import { CertificateReader } from '../health/certificate-reader.ts';
 import { HealthGroups, probesAtOnce } from '../health/health-groups.ts';
 import { healthSettings } from '../health/health-settings.ts';
 import type { ClosableProbe } from '../health/probe.ts';
@@ -41,6 +43,8 @@ class ControlThread {
   readonly #netns: NetnsDirectory;
   readonly #probe: ClosableProbe;
   readonly #health: HealthGroups;
+  readonly #handshake: CertificateHandshake;
+  readonly #certificates: CertificateReader;
   readonly #outbox: ControlOutbox;
   readonly #cache = new TurnCache();
   /** null when clusters come from files. */
@@ -76,13 +80,20 @@ class ControlThread {
     this.#health = new HealthGroups({
       probe: this.#probe,
       settings,
-      onChange: (_key, { up }) => {
+      onAnswer: (key) => this.#certificates.answered(key),
+      onChange: (key, { up }) => {
+        if (!up) this.#certificates.lost(key);
         if (up) this.#flips.up += 1;
         else this.#flips.down += 1;
         this.#loop?.trigger(up ? 'backend-up' : 'backend-down');
       },
       // The further ways to that API server are needed now.
       onSettledDown: () => this.#loop?.trigger('backend-settled-down'),
+    });
+    this.#handshake = new CertificateHandshake({ addon: native, timeoutMs: HANDSHAKE_TIMEOUT_MS });
+    this.#certificates = new CertificateReader({
+      handshake: this.#handshake,
+      onChange: () => this.#loop?.trigger('certificate'),
     });
     this.#netns = new NetnsDirectory({
       directory: config.netnsDirectory,
@@ -208,6 +219,7 @@ class ControlThread {
       controlPlanes: controlPlaneMachines === 'on' ? controlPlanes : null,
       netns: this.#netns,
       health: this.#health,
+      certificates: this.#certificates,
       ports: () => this.#ports,
       settings: { namespace, defaultCluster, clusterNamespace, netnsPrefixes },
       cache: this.#cache,
@@ -276,8 +288,14 @@ class ControlThread {
   async #stop(): Promise<void> {
     this.#stopping = true;
     await this.#loop?.stop();
-    await Promise.all([this.#netns.stop(), this.#health.stop(), this.#kubernetes?.stop()]);
+    await Promise.all([
+      this.#netns.stop(),
+      this.#health.stop(),
+      this.#certificates.stop(),
+      this.#kubernetes?.stop(),
+    ]);
     this.#probe.close();
+    this.#handshake.close();
     parentPort?.close();
   }
 

@@ -1,6 +1,7 @@
 // The control loop. Each turn builds the World and computes the desired state, publishes changes to the main thread, and
 // applies the plan. Triggers carry no data, turns never overlap, and a failed turn is reported and retried at the next trigger.
 import type { ProbeTarget } from '../health/probe.ts';
+import type { CertificateReading } from '../health/server-certificate.ts';
 import type { TargetHealth } from '../health/target-health.ts';
 import type { NetnsSnapshot } from '../netns/netns-directory.ts';
 import type { PortOutcome } from '../routing/route-table.ts';
@@ -23,6 +24,7 @@ export type TriggerReason =
   | 'backend-up'
   | 'backend-down'
   | 'backend-settled-down'
+  | 'certificate'
   | 'tick'
   | 'kubernetes'
   | 'ports';
@@ -46,6 +48,12 @@ export interface ControlLoopOptions {
   };
   readonly health: {
     snapshot(): ReadonlyMap<string, TargetHealth>;
+    /** Called only when the set changed. */
+    setTargets(targets: readonly ProbeTarget[]): void;
+  };
+  /** Absent: no certificate is read. */
+  readonly certificates?: {
+    snapshot(): ReadonlyMap<string, CertificateReading>;
     /** Called only when the set changed. */
     setTargets(targets: readonly ProbeTarget[]): void;
   };
@@ -86,6 +94,7 @@ interface Patience {
 const PATIENCE: Partial<Record<TriggerReason, Patience>> = {
   kubernetes: { turns: 3, mostMs: 250 },
   'backend-up': { turns: 3, mostMs: 100 },
+  certificate: { turns: 3, mostMs: 250 },
   'backend-down': { turns: 1, mostMs: 20 },
   'backend-settled-down': { turns: 3, mostMs: 100 },
 };
@@ -176,7 +185,7 @@ export class ControlLoop {
   }
 
   #turn(): void {
-    const { source, netns, health, listeners, controlPlanes, publisher, ports } = this.#options;
+    const { source, netns, health, certificates, listeners, controlPlanes, publisher, ports } = this.#options;
     const { settings, cache, worldSettings, publish, onTurn, onTurnError } = this.#options;
     const startedMs = performance.now();
     try {
@@ -185,6 +194,7 @@ export class ControlLoop {
           source: source.snapshot(),
           netns: netns.snapshot(),
           health: health.snapshot(),
+          ...(certificates && { certificates: certificates.snapshot() }),
           kube: publisher?.observe() ?? null,
           ports: ports?.() ?? new Map(),
           ...(listeners && { listeners: listeners.snapshot() }),
@@ -201,7 +211,11 @@ export class ControlLoop {
       const desired = settledResult(before, shown);
       if (desired !== before) {
         // Probes of a new backend start here. It is not up yet, so no route of this turn contains it.
-        if (desired.backends !== before?.backends) health.setTargets(desired.backends);
+        if (desired.backends !== before?.backends) {
+          // First, so that the first answer of a new backend finds it.
+          certificates?.setTargets(desired.backends);
+          health.setTargets(desired.backends);
+        }
         publish(desired);
       }
       // Apply after `publish`: Kubernetes must not send clients here before the route exists.

@@ -39,6 +39,8 @@ export interface HealthMonitorOptions {
   readonly onChange: (key: string, health: TargetHealth) => void;
   /** Called when a target that is down fails after no probe, or after a passed one: it is settled down. `onChange` is not called then. */
   readonly onSettledDown?: () => void;
+  /** A target that did not count as up passed a probe. It is called before the `onChange` of the same probe. */
+  readonly onAnswer?: (key: string) => void;
   readonly random?: () => number;
 }
 
@@ -50,6 +52,7 @@ export class HealthMonitor {
   readonly #settings: HealthSettings;
   readonly #onChange: HealthMonitorOptions['onChange'];
   readonly #onSettledDown: () => void;
+  readonly #onAnswer: NonNullable<HealthMonitorOptions['onAnswer']>;
   readonly #random: () => number;
   readonly #known: ProbeQueue<Tracked>;
   readonly #newcomers: ProbeQueue<Tracked>;
@@ -66,12 +69,14 @@ export class HealthMonitor {
     settings,
     onChange,
     onSettledDown = () => {},
+    onAnswer = () => {},
     random = Math.random,
   }: HealthMonitorOptions) {
     this.#probe = probe;
     this.#settings = settings;
     this.#onChange = onChange;
     this.#onSettledDown = onSettledDown;
+    this.#onAnswer = onAnswer;
     this.#random = random;
     const { maxConcurrent, maxProbesPerSecond, maxFirstProbesPerSecond } = settings;
     this.#known = new ProbeQueue(maxProbesPerSecond, maxConcurrent);
@@ -202,6 +207,7 @@ export class HealthMonitor {
 
   #applyOutcome(tracked: Tracked, { ok, error, durationMs }: ProbeOutcome): void {
     tracked.cancel = null;
+    if (ok && !tracked.verdict.up) this.#onAnswer(tracked.target.key);
     const verdict = nextVerdict(tracked.verdict, ok, this.#settings);
     const flipped = verdict.up !== tracked.verdict.up;
     const atMs = Date.now();

@@ -13,7 +13,8 @@ const MAX_BRANCHES = 15;
 const LARGE_FUNCTIONS: Readonly<Record<string, string>> = {
   'app.ts: constructor': 'it wires every part of the main thread once, and branches almost nowhere',
   'control-thread/control-link.ts: receive': 'a flat switch: one case for each message of the control thread',
-  'control/apply/kubeconfig-write.ts: writeKubeconfigServer': 'one check after the other, before one write',
+  'control-thread/control-kubernetes.ts: constructor': 'it wires every part that needs Kubernetes once',
+  'control/apply/kubeconfig-write.ts: writeKubeconfig': 'one check after the other, before one write',
   'control/plan/status-events.ts: statusEvents': 'one rule after the other, each for one kind of Event',
   'proxy/connection-record.ts: levelOf': 'a flat switch: one case for each outcome of a connection',
   'proxy/proxy-protocol.ts: parseBinary':

@@ -18,7 +18,6 @@ const SHORT_FILES: Readonly<Record<string, string>> = {
   'src/cli/status-command.ts': 'each command is a file of its own, which main.ts loads on demand',
   'src/control-thread/fallen-backends.ts': 'one decision of the main thread about pending dials',
   'src/control/apply/kubernetes-status.ts': 'types that both threads and telemetry share',
-  'src/control/desired/cluster-status.ts': 'types that desired, plan and telemetry share',
   'src/control/desired/desired-context.ts':
     'the input of every decision of desired; any of them would form a cycle',
   'src/control/objects/problem.ts': 'a type of all stages and of telemetry',
@@ -71,9 +70,12 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'scripts/task.mjs': 'the table of all npm scripts',
   'src/app.ts': 'wires the main thread once, and stops it in the reverse order',
   'src/cli/config/flags.ts': 'the table of all flags: a page of the reference',
+  'src/control-thread/control-thread.ts':
+    'starts and stops every part of the control thread, and answers the main thread',
   'src/control-thread/control-link.ts': 'one end of the thread boundary: each message has its answer here',
   'src/control/desired/name-claims.ts': 'one decision: which object holds a name',
   'src/control/instance/instance-lease.ts': 'one Lease from its start to its deletion, with one state',
+  'src/control/sources/file-source.ts': 'one directory: its watch, its scans and its files share one state',
   'src/control/world/listener-world.ts': 'one part of the world: all facts about additional listeners',
   'src/lifecycle/service.ts': 'one process in the eyes of systemd and of its successor, with one state',
   'src/proxy/native/native-engine.ts': 'implements the interface of engines on the addon',

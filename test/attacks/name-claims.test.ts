@@ -62,12 +62,12 @@ const leadsHere = (tenant: Tenant, name: string): boolean =>
   JSON.stringify(tenant.kubeconfig(name)?.metadata.annotations ?? {}).includes(NAMESPACE);
 
 /** The backend that answers under this name, or the reason why none does. */
-const ask = (name: string): Promise<string> =>
+const ask = (name: string, namespace = NAMESPACE): Promise<string> =>
   new Promise((resolve) => {
     const options = {
       host: isthmus.host,
       port: isthmus.port,
-      servername: `${name}.${NAMESPACE}`,
+      servername: `${name}.${namespace}`,
       rejectUnauthorized: false,
       agent: false,
     };
@@ -105,7 +105,12 @@ async function refused(object: string, name: string, holder: string): Promise<vo
   expect(await statusOf(attacker.namespace, name)).toMatchObject({
     state: 'invalid',
     serverNames: [],
-    backends: [],
+    // Names that no other namespace can derive.
+    ownServerNames: [
+      `${name}.${attacker.namespace}`,
+      `${name}.${attacker.namespace}.svc`,
+      `${name}.${attacker.namespace}.svc.cluster.local`,
+    ],
   });
   await expect
     .poll(() => attacker.events(object).join('\n'), { interval: 50 })
@@ -209,6 +214,9 @@ describe('an older cluster of another namespace', () => {
     attacker.relabel('old-object', 'prod-db');
     await refused('old-object', 'prod-db', `${victim.namespace}/prod-db-x`);
     expect(await ask('prod-db')).toBe('alpha');
+    // Each of the two keeps the names of its own namespace.
+    expect(await ask('prod-db', victim.namespace)).toBe('alpha');
+    await expect.poll(() => ask('prod-db', attacker.namespace), { interval: 20 }).toBe('beta');
     await until('its own name is free', () => !site.management.services().includes('harmless'));
     await site.atRest(1500, 'net-1');
     expect(publishedFor('prod-db')).toBe(before);

@@ -17,7 +17,7 @@ export class Authority {
 
   constructor(name: string) {
     process.on('exit', () => rmSync(this.directory, { recursive: true, force: true }));
-    const to = ['-keyout', this.#keyFile, '-out', this.certFile, '-days', '2', '-subj', `/CN=${name}`];
+    const to = ['-keyout', this.#keyFile, '-out', this.certFile, '-days', '365', '-subj', `/CN=${name}`];
     openssl('req', '-x509', ...NEW_KEY, ...to);
   }
 
@@ -38,7 +38,7 @@ export class Authority {
       extensions.push('-extfile', `${base}.ext`);
     }
     const by = ['-CA', this.certFile, '-CAkey', this.#keyFile, '-CAcreateserial'];
-    openssl('x509', '-req', '-in', request, ...by, '-days', '2', '-out', certFile, ...extensions);
+    openssl('x509', '-req', '-in', request, ...by, '-days', '365', '-out', certFile, ...extensions);
     return { certFile, keyFile, cert: readFileSync(certFile), key: readFileSync(keyFile) };
   }
 }

@@ -1,9 +1,11 @@
 // The kubeconfig in the management cluster belongs to other controllers. Isthmus changes its server once, does not interfere with
 // renewals, and restores the server at the end.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectStatus } from '../kube-api/suite.ts';
 import { auditedRequests, ISTHMUS_USER } from './audit.ts';
 import { Site } from './site.ts';
-import { DIRECT_SERVER, proxiedServer, type Workload } from './workload.ts';
+import { DIRECT_SERVER, NAMESPACE, proxiedServer, type Workload } from './workload.ts';
 
 let site: Site;
 let alpha: Workload;
@@ -84,4 +86,69 @@ test('the direct server is restored when the cluster is no longer proxied, with 
   await site.until('its slices are gone', async () => (await site.management.slices('alpha')).length === 0);
   await site.until('that write is in the audit log', () => ours().length > before);
   expect(ours()).toHaveLength(before + 1);
+});
+
+describe('with Services in another namespace than the clusters', () => {
+  const SERVICES = 'isthmus';
+  const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1' };
+  const SERVER = 'https://alpha.isthmus:6443';
+  const WANTED = `    tls-server-name: alpha.${NAMESPACE}\n    server: ${SERVER}\n`;
+  const hasName = async () => (await site.management.kubeconfig('alpha')).includes(WANTED);
+
+  /** The Role of deploy/ covers one namespace. */
+  const grant = async (): Promise<void> => {
+    const metadata = { name: 'isthmus', namespace: SERVICES };
+    const verbs = ['list', 'watch', 'get', 'create', 'patch', 'delete'];
+    const { client } = site.management;
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SERVICES } };
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${SERVICES}`;
+    expectStatus(await client.post('/api/v1/namespaces', namespace), 201);
+    const rules = [
+      { apiGroups: [''], resources: ['services'], verbs },
+      { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs },
+    ];
+    expectStatus(await client.post(`${rbac}/roles`, { ...RBAC, kind: 'Role', metadata, rules }), 201);
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'isthmus' };
+    const subjects = [{ kind: 'ServiceAccount', name: 'isthmus', namespace: NAMESPACE }];
+    const binding = { ...RBAC, kind: 'RoleBinding', metadata, roleRef, subjects };
+    expectStatus(await client.post(`${rbac}/rolebindings`, binding), 201);
+  };
+
+  beforeAll(async () => {
+    await grant();
+    for (const each of site.instances.values()) {
+      await each.stop();
+      each.start('--namespace', SERVICES, '--cluster-namespace', NAMESPACE);
+    }
+    await site.management.patchCluster('alpha', { spec: { disableAPIServerFloatingIP: true } });
+    await site.until('the kubeconfig has the name', hasName);
+  });
+
+  test('kubectl reaches the cluster through the Service, and verifies the certificate of Magnum’s driver', async () => {
+    const text = await site.management.kubeconfig('alpha');
+    await site.until('kubectl is answered', async () => {
+      const names = await site.client().kubectl(text, 'get', 'ns', '-o', 'name').catch(String);
+      return names.includes('namespace/default');
+    });
+    // Without the name, the certificate does not fit.
+    const bare = text.replace(/ {4}tls-server-name.*\n/, '');
+    await expect(site.client().kubectl(bare, 'get', 'ns')).rejects.toThrow(/x509|certificate/);
+  });
+
+  test('a rotation of Cluster API, which keeps the server and drops the name, is followed by one write', async () => {
+    const before = ours().length;
+    const rotated = alpha.kubeconfig(SERVER);
+    await site.management.changeKubeconfig('alpha', () => rotated);
+    await site.until('the name is back', hasName, 20_000);
+    await site.until('the write is in the audit log', () => ours().length > before);
+    expect(ours()).toHaveLength(before + 1);
+    expect(certificateOf(await site.management.kubeconfig('alpha'))).toBe(certificateOf(rotated));
+  });
+
+  test('the API server logs nothing about the handshakes that read its certificate', () => {
+    expect(readFileSync(alpha.controlPlane.apiServer.logFile, 'utf8')).not.toMatch(
+      /TLS handshake error.*EOF/,
+    );
+  });
 });

@@ -48,7 +48,7 @@ export function testCertificate(): { key: string; cert: string } {
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
   execFileSync(
     'openssl',
-    ['req', '-x509', ...curve, '-nodes', '-days', '2', '-subj', '/CN=test', '-keyout', key, '-out', cert],
+    ['req', '-x509', ...curve, '-nodes', '-days', '365', '-subj', '/CN=test', '-keyout', key, '-out', cert],
     { stdio: 'ignore' },
   );
   certificate = { key, cert };

@@ -25,7 +25,7 @@ export function selfSigned(...names: readonly [string, ...string[]]): Certificat
     `[req]\ndistinguished_name=dn\nx509_extensions=ext\nprompt=no\n[dn]\nCN=${names[0]}\n[ext]\nsubjectAltName=${subject}\nbasicConstraints=critical,CA:TRUE\n`,
   );
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile];
-  execFileSync('openssl', ['req', '-x509', ...key, '-out', certFile, '-days', '2', '-config', config], {
+  execFileSync('openssl', ['req', '-x509', ...key, '-out', certFile, '-days', '365', '-config', config], {
     stdio: 'pipe',
   });
   return { certFile, keyFile, cert: readFileSync(certFile), key: readFileSync(keyFile) };

@@ -52,6 +52,8 @@ function cluster(name: string, prefix: string): TestCluster {
       name,
       `${name}.magnum-system.svc`,
       `${name}.magnum-system.svc.cluster.local`,
+      // For clusters of tests that give this backend another name.
+      '*.magnum-system.svc',
     ),
     manifest: manifest({ name, networkId, address: ADDRESS }),
   };

@@ -226,6 +226,7 @@ describe('the applier', () => {
         kind: 'kubeconfig',
         resource: 'secrets',
         server: 'https://c.ns:6443',
+        tlsServerName: null,
         annotate: true,
       });
       for (const each of asked) await each.answer(answer);
@@ -266,13 +267,14 @@ describe('the applier', () => {
       data: { value: Buffer.from(text).toString('base64') },
       ...changes,
     });
-    const action: Action = {
+    const action: Extract<Action, { kind: 'kubeconfig' }> = {
       kind: 'kubeconfig',
       resource: 'secrets',
       namespace: 'ns',
       name: 'a-kubeconfig',
       cluster: 'a',
       server: 'https://a.ns:6443',
+      tlsServerName: null,
       annotate: true,
       why: '',
     };
@@ -290,6 +292,7 @@ describe('the applier', () => {
       expect(findings.get('ns/a-kubeconfig')).toEqual({
         resourceVersion: '4',
         server: 'https://a.ns:6443',
+        tlsServerName: null,
         skipReason: null,
       });
     });
@@ -327,6 +330,147 @@ describe('the applier', () => {
       await asked[2]?.answer(secret(kubeconfig('https://a.ns:6443'), marked));
       const { data } = asked[3]!.body as { data: { value: string } };
       expect(Buffer.from(data.value, 'base64').toString()).toBe(kubeconfig('https://192.0.2.7:6443'));
+    });
+
+    describe('with a tls-server-name', () => {
+      const NAMED = { ...action, tlsServerName: 'a.own' };
+      const BACK = { ...action, server: 'https://10.0.0.5:6443', annotate: false };
+      const withName = (server: string, name: string) =>
+        kubeconfig(server).replace('    server', `    tls-server-name: ${name}\n    server`);
+      const marks = (server: string | null, name: string | null) => ({
+        metadata: {
+          resourceVersion: '3',
+          annotations: {
+            ...(server !== null && { 'isthmus.dev/kubeconfig-server': server }),
+            ...(name !== null && { 'isthmus.dev/kubeconfig-tls-server-name': name }),
+          },
+        },
+      });
+      const OURS = marks('https://a.ns:6443', 'a.own');
+      const NONE = marks(null, null);
+      type Written = readonly [annotations: object, text: string | null];
+
+      test.each<[title: string, Action, text: string, metadata: object, Written]>([
+        [
+          'gets both fields and both marks in one write',
+          NAMED,
+          kubeconfig('https://10.0.0.5:6443'),
+          NONE,
+          [
+            {
+              'isthmus.dev/kubeconfig-server': 'https://a.ns:6443',
+              'isthmus.dev/kubeconfig-tls-server-name': 'a.own',
+            },
+            withName('https://a.ns:6443', 'a.own'),
+          ],
+        ],
+        [
+          'gets the name back after a rotation of Cluster API, which keeps only the server and the annotations',
+          NAMED,
+          kubeconfig('https://a.ns:6443'),
+          OURS,
+          [
+            {
+              'isthmus.dev/kubeconfig-server': 'https://a.ns:6443',
+              'isthmus.dev/kubeconfig-tls-server-name': 'a.own',
+            },
+            withName('https://a.ns:6443', 'a.own'),
+          ],
+        ],
+        [
+          'loses a name of ours that is not needed any more',
+          action,
+          withName('https://a.ns:6443', 'a.own'),
+          OURS,
+          [
+            {
+              'isthmus.dev/kubeconfig-server': 'https://a.ns:6443',
+              'isthmus.dev/kubeconfig-tls-server-name': null,
+            },
+            kubeconfig('https://a.ns:6443'),
+          ],
+        ],
+        [
+          'is restored with its server and without the name',
+          BACK,
+          withName('https://a.ns:6443', 'a.own'),
+          OURS,
+          [
+            { 'isthmus.dev/kubeconfig-server': null, 'isthmus.dev/kubeconfig-tls-server-name': null },
+            kubeconfig('https://10.0.0.5:6443'),
+          ],
+        ],
+        [
+          'keeps the name of another writer when its server is restored',
+          BACK,
+          withName('https://a.ns:6443', 'vpn.example'),
+          OURS,
+          [
+            { 'isthmus.dev/kubeconfig-server': null, 'isthmus.dev/kubeconfig-tls-server-name': null },
+            withName('https://10.0.0.5:6443', 'vpn.example'),
+          ],
+        ],
+        [
+          'that lost only its marks gets them again',
+          NAMED,
+          withName('https://a.ns:6443', 'a.own'),
+          NONE,
+          [
+            {
+              'isthmus.dev/kubeconfig-server': 'https://a.ns:6443',
+              'isthmus.dev/kubeconfig-tls-server-name': 'a.own',
+            },
+            null,
+          ],
+        ],
+      ])('%s', async (_title, planned, text, metadata, [annotations, after]) => {
+        await begin(planned);
+        await asked[0]?.answer(secret(text, metadata));
+        const body = asked[1]!.body as { metadata: object; data?: { value: string } };
+        expect(body.metadata).toEqual({ resourceVersion: '3', annotations });
+        const written = body.data === undefined ? null : Buffer.from(body.data.value, 'base64').toString();
+        expect(written).toBe(after);
+      });
+
+      test.each<[title: string, Action, text: string, metadata: object, reason: string]>([
+        [
+          'of another writer',
+          action,
+          withName('https://10.0.0.5:6443', 'vpn.example'),
+          NONE,
+          'tls-server-name "vpn.example"',
+        ],
+        [
+          'of another writer in place of ours',
+          NAMED,
+          withName('https://a.ns:6443', 'x'),
+          OURS,
+          'tls-server-name "x"',
+        ],
+        [
+          'that equals ours beside another server',
+          NAMED,
+          withName('https://10.0.0.5:6443', 'a.own'),
+          NONE,
+          'tls-server-name "a.own"',
+        ],
+        ['that is a list', action, withName('https://10.0.0.5:6443', '[a]'), NONE, 'is not text'],
+        [
+          'absent and a proxy-url',
+          NAMED,
+          kubeconfig('https://10.0.0.5:6443').replace(
+            '    server',
+            '    proxy-url: socks5://h:1\n    server',
+          ),
+          NONE,
+          'proxy-url',
+        ],
+      ])('%s is left alone, and the reason says so', async (_title, planned, text, metadata, reason) => {
+        await begin(planned);
+        await asked[0]?.answer(secret(text, metadata));
+        expect(asked).toHaveLength(1);
+        expect(findings.get('ns/a-kubeconfig')?.skipReason).toContain(reason);
+      });
     });
 
     test('that already points to the proxy is only annotated, so a later restore is possible', async () => {

@@ -14,7 +14,7 @@ import type { Problem } from '../objects/problem.ts';
 import type { EndpointSliceObject, ServiceObject } from '../objects/published-objects.ts';
 import { type Action, actionKey, type Resource } from '../plan/plan.ts';
 import type { WrittenObjects } from '../sources/written-objects.ts';
-import { writeKubeconfigServer } from './kubeconfig-write.ts';
+import { writeKubeconfig } from './kubeconfig-write.ts';
 
 export type WriteOutcome =
   | { readonly kind: 'done'; readonly action: Action; readonly changed: boolean }
@@ -225,8 +225,8 @@ export class Applier {
         return true;
       }
       case 'kubeconfig': {
-        const { server, annotate } = action;
-        const write = await writeKubeconfigServer(client, { path, server, annotate, signal });
+        const { server, tlsServerName, annotate } = action;
+        const write = await writeKubeconfig(client, { path, server, tlsServerName, annotate, signal });
         const key = `${namespace}/${name}`;
         written.secrets.record(key, write.secret, write.replaced);
         this.#options.onFinding(key, write.finding);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
+import { kubeconfigEntry, withKubeconfigEntry } from './kubeconfig-edit.ts';
 
 const NEW = 'https://kube-1.magnum-system:6443';
 const OLD = 'https://10.0.0.5:6443';
@@ -115,7 +115,7 @@ describe('for any kubeconfig', () => {
         const before = parse(text) as typeof object;
         const entry = before.clusters[index]!;
         const old = entry.cluster.server;
-        const change = withKubeconfigServer(text, next);
+        const change = withKubeconfigEntry(text, { server: next, tlsServerName: null });
         seen[change.kind] += 1;
         if (change.kind === 'unusable') return;
         expect(change.kind).toBe(old === next ? 'unchanged' : 'changed');
@@ -123,11 +123,13 @@ describe('for any kubeconfig', () => {
 
         entry.cluster.server = next;
         expect(parse(change.text)).toEqual(before);
-        expect(kubeconfigServer(change.text)).toMatchObject({ kind: 'found', server: next });
-        expect(withKubeconfigServer(change.text, next)).toEqual({ kind: 'unchanged' });
+        expect(kubeconfigEntry(change.text)).toMatchObject({ kind: 'found', server: next });
+        expect(withKubeconfigEntry(change.text, { server: next, tlsServerName: null })).toEqual({
+          kind: 'unchanged',
+        });
         expect(lengthOfDifference(text, change.text)).toBeLessThan(60);
 
-        const back = withKubeconfigServer(change.text, old);
+        const back = withKubeconfigEntry(change.text, { server: old, tlsServerName: null });
         if (back.kind !== 'changed') expect.fail(JSON.stringify(back));
         // The quotes stay, unless one of the two values is invalid there without quotes.
         if (isOrdinary(next) && isOrdinary(old)) expect(back.text).toBe(text);
@@ -139,6 +141,29 @@ describe('for any kubeconfig', () => {
     expect(seen.unusable).toBeLessThan(80);
   });
 
+  test('a tls-server-name is the only other change, and its removal restores the same bytes', () => {
+    const name = fc.constantFrom('kube-1.magnum-system', 'a', 'null', '1', 'a: b');
+    let changed = 0;
+    fc.assert(
+      fc.property(config, style, name, ({ object, index }, write, tlsServerName) => {
+        const text = write(object);
+        const before = parse(text) as { clusters: { cluster: Record<string, unknown> }[] };
+        const fields = before.clusters[index]!.cluster;
+        const server = fields.server as string;
+        const change = withKubeconfigEntry(text, { server, tlsServerName });
+        if (change.kind !== 'changed') return;
+        changed += 1;
+        expect(kubeconfigEntry(change.text)).toMatchObject({ server, tlsServerName });
+        const back = withKubeconfigEntry(change.text, { server, tlsServerName: null });
+        expect(back).toEqual({ kind: 'changed', text });
+        fields['tls-server-name'] = tlsServerName;
+        expect(parse(change.text)).toEqual(before);
+      }),
+      { numRuns: 400 },
+    );
+    expect(changed).toBeGreaterThan(300);
+  });
+
   test('no text makes it throw, and a text that cannot be read cannot be changed', () => {
     const marks = ['---\n', '&a ', '*a', '"', "'", '{', '}', '[', '- ', '\t', '\ufeff', '<<: '];
     const piece = fc.oneof(
@@ -148,8 +173,8 @@ describe('for any kubeconfig', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
         const text = pieces.join('');
-        const read = kubeconfigServer(text);
-        const change = withKubeconfigServer(text, NEW);
+        const read = kubeconfigEntry(text);
+        const change = withKubeconfigEntry(text, { server: NEW, tlsServerName: null });
         if (read.kind === 'unusable') expect(change).toEqual(read);
         else expect(['changed', 'unusable', 'unchanged']).toContain(change.kind);
       }),
@@ -162,10 +187,10 @@ describe('for any kubeconfig', () => {
     fc.assert(
       fc.property(fc.nat(CAPI.length - 1), put, (at, character) => {
         const text = CAPI.slice(0, at) + character + CAPI.slice(at + 1);
-        const change = withKubeconfigServer(text, NEW);
+        const change = withKubeconfigEntry(text, { server: NEW, tlsServerName: null });
         if (change.kind !== 'changed') return;
         const before = parse(text) as { clusters: { name: string; cluster: { server: string } }[] };
-        const { cluster } = kubeconfigServer(text) as { cluster: string };
+        const { cluster } = kubeconfigEntry(text) as { cluster: string };
         for (const entry of before.clusters) if (entry.name === cluster) entry.cluster.server = NEW;
         expect(parse(change.text)).toEqual(before);
       }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
+import { kubeconfigEntry, withKubeconfigEntry } from './kubeconfig-edit.ts';
 
 const NEW = 'https://kube-1.magnum-system:6443';
 const OLD = 'https://10.0.0.5:6443';
@@ -28,7 +28,7 @@ users:
 `;
 
 const changedText = (text: string, server = NEW): string => {
-  const change = withKubeconfigServer(text, server);
+  const change = withKubeconfigEntry(text, { server: server, tlsServerName: null });
   if (change.kind !== 'changed') expect.fail(JSON.stringify(change));
   return change.text;
 };
@@ -43,9 +43,81 @@ const REST = `contexts:
 current-context: c
 `;
 
+/** `§` marks what a change inserts. Its reversal must give the text without the mark back. */
+describe('the tls-server-name', () => {
+  const NAME = 'kube-1.tenant-a';
+  test.each<[title: string, text: string]>([
+    [
+      'of a kubeconfig of Cluster API',
+      CAPI.replace('    server', `§    tls-server-name: ${NAME}\n§    server`),
+    ],
+    [
+      'between comments',
+      `clusters:\n- cluster: # c\n    # above\n§    tls-server-name: ${NAME}\n§    server: ${OLD} # the VIP\n    # below\n  name: k\n${REST}`,
+    ],
+    [
+      'in flow style',
+      `clusters: [{cluster: {x: 1, §"tls-server-name": "${NAME}", §server: ${OLD}}, name: k}]\n${REST}`,
+    ],
+    [
+      'in JSON',
+      `{"clusters":[{"cluster":{§"tls-server-name": "${NAME}", §"server":"${OLD}"},"name":"k"}],` +
+        '"contexts":[{"name":"c","context":{"cluster":"k"}}],"current-context":"c"}',
+    ],
+    [
+      'in JSON with a line for each field',
+      `{"clusters":[{"cluster":{\n  "x":1,\n  §"tls-server-name": "${NAME}",\n  §"server":"${OLD}"\n},"name":"k"}],` +
+        '"contexts":[{"name":"c","context":{"cluster":"k"}}],"current-context":"c"}',
+    ],
+    [
+      'with other line endings',
+      `clusters:\r\n- cluster:\r\n§    tls-server-name: ${NAME}\r\n§    server: ${OLD}\r\n  name: k\r\n${REST.replaceAll('\n', '\r\n')}`,
+    ],
+  ])('%s is inserted before the server, and its removal gives the same bytes back', (_title, text) => {
+    const without = text.replace(/§[^§]*§/, '');
+    const wanted = text.replaceAll('§', '');
+    const named = withKubeconfigEntry(without, { server: OLD, tlsServerName: NAME });
+    expect(named).toEqual({ kind: 'changed', text: wanted });
+    expect(kubeconfigEntry(wanted)).toMatchObject({ server: OLD, tlsServerName: NAME });
+    expect(withKubeconfigEntry(wanted, { server: OLD, tlsServerName: NAME })).toEqual({ kind: 'unchanged' });
+    const back = withKubeconfigEntry(wanted, { server: OLD, tlsServerName: null });
+    expect(back).toEqual({ kind: 'changed', text: without });
+  });
+
+  test.each<[title: string, text: string, after: string | null]>([
+    ['after the server', `server: ${OLD}\n    tls-server-name: 'old' # c\n`, `server: ${OLD}\n`],
+    ['as the last of a flow mapping', `{server: ${OLD}, tls-server-name: old}\n`, `{server: ${OLD}}\n`],
+    [
+      'with a value that another place shares',
+      `server: ${OLD}\n    tls-server-name: &t old\n    x: *t\n`,
+      null,
+    ],
+  ])('%s is removed alone, or not at all', (_title, fields, after) => {
+    const kubeconfig = (text: string) =>
+      `clusters:\n- name: k\n  cluster:\n    ${text}${REST.replaceAll('{name: c', '{name: c')}`;
+    const change = withKubeconfigEntry(kubeconfig(fields), { server: OLD, tlsServerName: null });
+    // A comment on the same line is not ours, so the line stays with it.
+    if (after === null) expect(change.kind).toBe('unusable');
+    else if (change.kind === 'changed') expect(parse(change.text)).toEqual(parse(kubeconfig(after)));
+    else expect.fail(JSON.stringify(change));
+  });
+
+  test('and the server are changed together', () => {
+    const change = withKubeconfigEntry(CAPI, { server: NEW, tlsServerName: NAME });
+    const expected = CAPI.replace(`    server: ${OLD}`, `    tls-server-name: ${NAME}\n    server: ${NEW}`);
+    expect(change).toEqual({ kind: 'changed', text: expected });
+  });
+});
+
 describe('the server of the cluster that current-context uses', () => {
   test('is found with the name of its cluster', () => {
-    expect(kubeconfigServer(CAPI)).toEqual({ kind: 'found', server: OLD, cluster: 'kube-1' });
+    expect(kubeconfigEntry(CAPI)).toEqual({
+      kind: 'found',
+      server: OLD,
+      tlsServerName: null,
+      cluster: 'kube-1',
+      hasProxyUrl: false,
+    });
   });
 
   test('is replaced, and nothing else in the kubeconfig of Cluster API changes', () => {
@@ -53,8 +125,10 @@ describe('the server of the cluster that current-context uses', () => {
   });
 
   test('is not changed if it is already right', () => {
-    expect(withKubeconfigServer(CAPI, OLD)).toEqual({ kind: 'unchanged' });
-    expect(withKubeconfigServer(changedText(CAPI), NEW)).toEqual({ kind: 'unchanged' });
+    expect(withKubeconfigEntry(CAPI, { server: OLD, tlsServerName: null })).toEqual({ kind: 'unchanged' });
+    expect(withKubeconfigEntry(changedText(CAPI), { server: NEW, tlsServerName: null })).toEqual({
+      kind: 'unchanged',
+    });
   });
 
   test.each<[title: string, text: string]>([
@@ -238,7 +312,7 @@ describe('a kubeconfig that is not changed, with the reason:', () => {
     ],
     ['too long', `${CAPI}# ${'x'.repeat(128 * 1024)}`, 'exceed the limit of 131072'],
   ])('%s', (_title, text, reason) => {
-    const change = withKubeconfigServer(text, NEW);
+    const change = withKubeconfigEntry(text, { server: NEW, tlsServerName: null });
     expect(change).toEqual({ kind: 'unusable', reason: expect.stringContaining(reason) });
     for (const secret of ['S0VZ', 'Q0VSVA', 'Q0EtREFUQQ', OLD, '10.0.0.5'])
       expect(JSON.stringify(change)).not.toContain(secret);

@@ -1,47 +1,63 @@
-// Reads and replaces the `server` that the current context of a kubeconfig uses. It replaces only that scalar, and every other byte
-// stays. It parses the result again and compares before it returns. A kubeconfig is a secret: reasons contain only context names,
-// cluster names and the position of an error. Pure.
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
+// Reads and replaces the `server` and the `tls-server-name` of the entry that the current context of a kubeconfig uses. It changes only
+// these two, and every other byte stays. Before it returns the result, it parses it again and compares. Pure.
+import { isDeepStrictEqual } from 'node:util';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, Scalar, type YAMLMap } from 'yaml';
+import type { KubeconfigTarget } from '../objects/observed-objects.ts';
 import { shownValue } from '../objects/shown-value.ts';
-import { duplicateKey } from '../sources/duplicate-key.ts';
-import { isRecord } from '../sources/manifest-fields.ts';
+import {
+  type LocatedEntry,
+  locatedEntry,
+  parsedKubeconfig,
+  type UnusableKubeconfig,
+  unusable,
+} from './kubeconfig-entry.ts';
 
-export type KubeconfigServer =
-  | {
+export type KubeconfigEntry =
+  | (KubeconfigTarget & {
       readonly kind: 'found';
-      readonly server: string /** The name of its entry. */;
+      /** The name of the entry. */
       readonly cluster: string;
-    }
-  | { readonly kind: 'unusable'; readonly reason: string };
+      /** Clients reach the server through another proxy. */
+      readonly hasProxyUrl: boolean;
+    })
+  | UnusableKubeconfig;
 
 export type KubeconfigChange =
   | { readonly kind: 'changed'; readonly text: string }
   | { readonly kind: 'unchanged' }
-  | { readonly kind: 'unusable'; readonly reason: string };
+  | UnusableKubeconfig;
 
-/** Cluster API writes 6 KB. The parser needs about 1 s for the worst text of this size, and 20 ms for a typical one. */
-const MAX_LENGTH = 128 * 1024;
-/** Counted by the yaml package: aliases times the nodes they expand to. */
-const MAX_ALIAS_COUNT = 100;
-
-/** `text` must be decoded from UTF-8 with its byte order mark. Otherwise a later write would drop the byte order mark. */
-export function kubeconfigServer(text: string): KubeconfigServer {
-  const found = located(text);
-  return found.kind === 'unusable' ? found : { kind: 'found', server: found.server, cluster: found.cluster };
+/** A replaced part of the text. */
+interface Edit {
+  readonly range: readonly [start: number, end: number];
+  readonly text: string;
 }
 
-export function withKubeconfigServer(text: string, server: string): KubeconfigChange {
-  const found = located(text);
-  if (found.kind === 'unusable') return found;
-  if (found.server === server) return { kind: 'unchanged' };
-  const { document, content, index } = found;
+const TLS_SERVER_NAME = 'tls-server-name';
 
-  const node = serverNode(document, index);
-  if (node === null) return unusable('its server is in a YAML form that cannot be replaced in place');
-  const [start, end] = node.range;
-  for (const scalar of spellings(server, node.style)) {
-    const changed = `${text.slice(0, start)}${scalar}${text.slice(end)}`;
-    if (changesOnlyServer(content, index, server, changed)) return { kind: 'changed', text: changed };
+/** `text` must be decoded from UTF-8 with its byte order mark. Otherwise a later write would drop the byte order mark. */
+export function kubeconfigEntry(text: string): KubeconfigEntry {
+  const found = locatedEntry(text);
+  if (found.kind === 'unusable') return found;
+  const { server, tlsServerName, cluster, hasProxyUrl } = found;
+  return { kind: 'found', server, tlsServerName, cluster, hasProxyUrl };
+}
+
+export function withKubeconfigEntry(text: string, target: KubeconfigTarget): KubeconfigChange {
+  const found = locatedEntry(text);
+  if (found.kind === 'unusable') return found;
+  if (found.server === target.server && found.tlsServerName === target.tlsServerName)
+    return { kind: 'unchanged' };
+  const servers = serverEdits(found, target.server);
+  if (servers === null) return unusable('its server is in a YAML form that cannot be replaced in place');
+  const wanted = withEntry(found, target);
+  for (const server of servers) {
+    for (const name of tlsNameEdits(found, text, target.tlsServerName)) {
+      const changed = edited(text, [...server, ...name]);
+      const read = parsedKubeconfig(changed);
+      if (read.kind === 'parsed' && isDeepStrictEqual(read.content, wanted))
+        return { kind: 'changed', text: changed };
+    }
   }
   return unusable(
     `its server cannot be replaced without another change: another part of the kubeconfig ` +
@@ -49,111 +65,117 @@ export function withKubeconfigServer(text: string, server: string): KubeconfigCh
   );
 }
 
-interface Located {
-  readonly kind: 'located';
-  readonly document: Document.Parsed;
-  /** The parsed text as plain data without shared references. */
-  readonly content: Record<string, unknown>;
-  /** Index of the entry in `clusters`. */
-  readonly index: number;
-  readonly cluster: string;
-  readonly server: string;
+/** Possible edits that set the server, the current spelling first; null: it cannot be replaced. */
+function serverEdits(found: LocatedEntry, server: string): readonly (readonly Edit[])[] | null {
+  if (found.server === server) return [[]];
+  const place = scalarPlace(follow(found.document, clusterNode(found), 'server'));
+  if (place === null) return null;
+  return spellings(server, place.style).map((text) => [{ range: place.range, text }]);
 }
 
-const unusable = (reason: string): { kind: 'unusable'; reason: string } => ({ kind: 'unusable', reason });
-
-function located(text: string): Located | ReturnType<typeof unusable> {
-  const read = parsed(text);
-  if (read.kind === 'unusable') return read;
-  const { document, content } = read;
-
-  const current = content['current-context'];
-  if (typeof current !== 'string' || current === '') return unusable('it has no current-context');
-  const contexts = entriesNamed(content.contexts, current);
-  const [context] = contexts;
-  if (context === undefined || contexts.length > 1) {
-    return unusable(
-      `${counted(contexts.length, 'context')} named ${shownValue(current)}, which is its current-context`,
-    );
-  }
-  const cluster = isRecord(context.entry.context) ? context.entry.context.cluster : undefined;
-  if (typeof cluster !== 'string' || cluster === '')
-    return unusable(`its current context ${shownValue(current)} names no cluster`);
-  const clusters = entriesNamed(content.clusters, cluster);
-  const [chosen] = clusters;
-  if (chosen === undefined || clusters.length > 1) {
-    return unusable(
-      `${counted(clusters.length, 'cluster')} named ${shownValue(cluster)}, which its current context ${shownValue(current)} uses`,
-    );
-  }
-  const server = isRecord(chosen.entry.cluster) ? chosen.entry.cluster.server : undefined;
-  if (typeof server !== 'string' || server === '')
-    return unusable(`its cluster ${shownValue(cluster)} has no server`);
-  return { kind: 'located', document, content, index: chosen.index, cluster, server };
+/** Possible edits that set or remove the `tls-server-name`. The caller parses each result. */
+function tlsNameEdits(found: LocatedEntry, text: string, name: string | null): readonly (readonly Edit[])[] {
+  if (found.tlsServerName === name) return [[]];
+  const map = resolved(found.document, clusterNode(found));
+  if (!isMap(map)) return [];
+  const places = map.items.map((pair) => pairPlace(pair));
+  const at = map.items.findIndex(({ key }) => keyText(key) === TLS_SERVER_NAME);
+  if (at < 0) return name === null ? [] : inserted(map, places, text, name);
+  if (name === null) return removed(places, at, text);
+  const place = scalarPlace(map.items[at]?.value);
+  if (place === null) return [];
+  return spellings(name, place.style).map((spelling) => [{ range: place.range, text: spelling }]);
 }
 
-const counted = (count: number, what: string): string =>
-  count === 0 ? `it has no ${what}` : `it has ${count} ${what}s`;
+type Place = Edit['range'] | null;
 
-function entriesNamed(list: unknown, name: string): { index: number; entry: Record<string, unknown> }[] {
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((entry: unknown, index) =>
-    isRecord(entry) && entry.name === name ? [{ index, entry }] : [],
-  );
-}
-
-function parsed(
+/** Directly before the server, so that a removal gives the earlier text back. */
+function inserted(
+  map: YAMLMap,
+  places: readonly Place[],
   text: string,
-):
-  | { kind: 'parsed'; document: Document.Parsed; content: Record<string, unknown> }
-  | ReturnType<typeof unusable> {
-  if (text.length > MAX_LENGTH)
-    return unusable(`its ${text.length} characters exceed the limit of ${MAX_LENGTH}`);
-  const lines = new LineCounter();
-  try {
-    const documents = parseAllDocuments(text, {
-      lineCounter: lines,
-      prettyErrors: false,
-      uniqueKeys: false,
-      logLevel: 'silent',
-    });
-    const [document] = documents;
-    if (document === undefined) return unusable('it is empty');
-    if (documents.length > 1)
-      return unusable(`it holds ${documents.length} YAML documents, but a kubeconfig has one`);
-    const [broken] = document.errors;
-    const error = broken === undefined ? duplicateKey(document) : { pos: broken.pos[0], code: broken.code };
-    if (error !== null) {
-      const { line, col } = lines.linePos(error.pos);
-      // The parser message can quote the secret text. The code cannot.
-      return unusable(`it is not YAML at line ${line}, column ${col} (${error.code})`);
-    }
-    // The JSON round trip turns nodes that aliases share into copies. It throws on a cycle, which is rejected.
-    const content: unknown = JSON.parse(
-      JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIAS_COUNT }) ?? null),
-    );
-    return isRecord(content)
-      ? { kind: 'parsed', document: document as Document.Parsed, content }
-      : unusable('it is YAML, but not a mapping');
-  } catch {
-    // A stack overflow in the parser, an unresolved alias, too many aliases, or a cycle.
-    return unusable('its aliases or its nesting cannot be resolved');
+  name: string,
+): readonly (readonly Edit[])[] {
+  const place = places[map.items.findIndex(({ key }) => keyText(key) === 'server')];
+  if (place == null) return [];
+  const [start] = place;
+  const indent = ownLineIndent(text, start);
+  const newLine = text.includes('\r\n') ? '\r\n' : '\n';
+  const insert = (pair: string): Edit[] => [{ range: [start, start], text: pair }];
+  if (map.flow === true) {
+    const separator = indent === null ? ' ' : `${newLine}${indent}`;
+    return [insert(`"${TLS_SERVER_NAME}": ${JSON.stringify(name)},${separator}`)];
   }
+  if (indent === null) return [];
+  return spellings(name, 'plain').map((value) => insert(`${TLS_SERVER_NAME}: ${value}${newLine}${indent}`));
 }
 
-interface ServerNode {
+/** The whole line of a block mapping; in a flow mapping, the pair and one comma. */
+function removed(places: readonly Place[], at: number, text: string): readonly (readonly Edit[])[] {
+  const place = places[at];
+  if (place == null) return [];
+  const [start, end] = place;
+  const variants: Edit['range'][] = [];
+  const line = ownLine(text, start, end);
+  if (line !== null) variants.push(line);
+  const next = places[at + 1];
+  if (next != null) variants.push([start, next[0]]);
+  const before = places[at - 1];
+  if (before != null) variants.push([before[1], end]);
+  return variants.map((range) => [{ range, text: '' }]);
+}
+
+/** The spaces before `at`; null if the line has other text there. */
+function ownLineIndent(text: string, at: number): string | null {
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1;
+  const indent = text.slice(lineStart, at);
+  return /^ *$/.test(indent) ? indent : null;
+}
+
+/** The line of `start` and `end` with its line break; null if it has other text. */
+function ownLine(text: string, start: number, end: number): Edit['range'] | null {
+  const indent = ownLineIndent(text, start);
+  const lineEnd = text.indexOf('\n', end) + 1;
+  if (indent === null || lineEnd === 0 || text.slice(end, lineEnd).trim() !== '') return null;
+  return [start - indent.length, lineEnd];
+}
+
+function edited(text: string, edits: readonly Edit[]): string {
+  let result = text;
+  for (const { range, text: part } of [...edits].sort((a, b) => b.range[0] - a.range[0]))
+    result = `${result.slice(0, range[0])}${part}${result.slice(range[1])}`;
+  return result;
+}
+
+const keyText = (key: unknown): unknown => (isScalar(key) ? key.value : undefined);
+
+/** From its key to the end of its value. */
+function pairPlace({ key, value }: Pair): Place {
+  const [start, end] = [rangeOf(key)?.[0], rangeOf(value)?.[1]];
+  return start === undefined || end === undefined ? null : [start, end];
+}
+
+const rangeOf = (node: unknown): readonly number[] | undefined =>
+  (node as { range?: readonly number[] | null } | null)?.range ?? undefined;
+
+const resolved = (document: Document.Parsed, node: unknown): unknown =>
+  isAlias(node) ? node.resolve(document) : node;
+
+function follow(document: Document.Parsed, node: unknown, key: string | number): unknown {
+  const parent = resolved(document, node);
+  return isMap(parent) || isSeq(parent) ? parent.get(key, true) : undefined;
+}
+
+const clusterNode = ({ document, index }: LocatedEntry): unknown =>
+  follow(document, follow(document, follow(document, document.contents, 'clusters'), index), 'cluster');
+
+interface ScalarPlace {
   readonly range: readonly [start: number, end: number];
   readonly style: 'plain' | 'single' | 'double';
 }
 
 /** The scalar, or the alias in its place. Replacing an alias does not change its anchor. */
-function serverNode(document: Document.Parsed, index: number): ServerNode | null {
-  const follow = (node: unknown) => (isAlias(node) ? node.resolve(document) : node);
-  const child = (node: unknown, key: string | number): unknown => {
-    const parent = follow(node);
-    return isMap(parent) || isSeq(parent) ? parent.get(key, true) : undefined;
-  };
-  const node = child(child(child(child(document.contents, 'clusters'), index), 'cluster'), 'server');
+function scalarPlace(node: unknown): ScalarPlace | null {
   if (isAlias(node) && node.range != null) return { range: [node.range[0], node.range[1]], style: 'plain' };
   if (!isScalar(node) || node.range == null) return null;
   const range = [node.range[0], node.range[1]] as const;
@@ -171,32 +193,20 @@ function serverNode(document: Document.Parsed, index: number): ServerNode | null
 }
 
 /** Possible spellings, the current style first. The caller parses the result to find a spelling that is valid in that place. */
-function spellings(server: string, style: ServerNode['style']): readonly string[] {
-  const double = JSON.stringify(server);
-  if (style === 'plain') return [server, double];
-  return style === 'single' ? [`'${server.replaceAll("'", "''")}'`, double] : [double];
+function spellings(value: string, style: ScalarPlace['style']): readonly string[] {
+  const double = JSON.stringify(value);
+  if (style === 'plain') return [value, double];
+  return style === 'single' ? [`'${value.replaceAll("'", "''")}'`, double] : [double];
 }
 
-/** Whether `text` parses to `content` with only that server replaced. */
-function changesOnlyServer(
-  content: Record<string, unknown>,
-  index: number,
-  server: string,
-  text: string,
-): boolean {
-  const read = parsed(text);
-  if (read.kind === 'unusable') return false;
-  const wanted = JSON.stringify(withServer(content, index, server));
-  return JSON.stringify(read.content) === wanted;
-}
-
-function withServer(
-  content: Record<string, unknown>,
-  index: number,
-  server: string,
-): Record<string, unknown> {
-  const clusters = (content.clusters as { cluster: object }[]).map((entry, i) =>
-    i === index ? { ...entry, cluster: { ...entry.cluster, server } } : entry,
-  );
+/** The content with only these two fields changed. */
+function withEntry({ content, index, tlsServerName }: LocatedEntry, target: KubeconfigTarget): object {
+  const clusters = (content.clusters as { cluster: Record<string, unknown> }[]).map((entry, i) => {
+    if (i !== index) return entry;
+    const cluster: Record<string, unknown> = { ...entry.cluster, server: target.server };
+    if (target.tlsServerName !== null) cluster[TLS_SERVER_NAME] = target.tlsServerName;
+    else if (tlsServerName !== null) delete cluster[TLS_SERVER_NAME];
+    return { ...entry, cluster };
+  });
   return { ...content, clusters };
 }

@@ -1,15 +1,18 @@
-// Changes the server in one kubeconfig Secret: reads it, checks it, and writes it back with the resourceVersion of the read. So a
-// client certificate that was rotated in between is never overwritten. Only the server is kept in memory.
+// Changes the server and the `tls-server-name` in one kubeconfig Secret: reads it, checks it, and writes it back with the resourceVersion
+// of the read. So a client certificate that was rotated in between is never overwritten. Only these two fields are kept in memory.
 
 import type { Requester } from '../../kube/kube-client.ts';
 import { objectIn } from '../../kube/object-answer.ts';
 import {
   KUBECONFIG_SERVER_ANNOTATION,
+  KUBECONFIG_TLS_NAME_ANNOTATION,
   type KubeconfigFinding,
   type KubeconfigSecret,
+  type KubeconfigTarget,
   observedSecret,
 } from '../objects/observed-objects.ts';
-import { kubeconfigServer, withKubeconfigServer } from './kubeconfig-edit.ts';
+import { shownValue } from '../objects/shown-value.ts';
+import { type KubeconfigEntry, kubeconfigEntry, withKubeconfigEntry } from './kubeconfig-edit.ts';
 
 export interface KubeconfigWrite {
   readonly finding: KubeconfigFinding;
@@ -31,17 +34,17 @@ const CLUSTER_API_TYPE = 'cluster.x-k8s.io/secret';
 const KEY = 'value';
 const REQUEST_MS = 10_000;
 
-interface ServerChange {
+interface TargetChange extends KubeconfigTarget {
   /** API path of the Secret. */
   readonly path: string;
-  readonly server: string;
+  /** true writes our annotations; false restores the server, and removes them. */
   readonly annotate: boolean;
   readonly signal: AbortSignal;
 }
 
-export async function writeKubeconfigServer(
+export async function writeKubeconfig(
   client: Requester,
-  { path, server, annotate, signal }: ServerChange,
+  { path, server, tlsServerName, annotate, signal }: TargetChange,
 ): Promise<KubeconfigWrite> {
   const request = { path, timeoutMs: REQUEST_MS, signal };
   const secret = objectIn(await client.request<SecretObject>({ method: 'GET', ...request }), 'get', path);
@@ -52,26 +55,27 @@ export async function writeKubeconfigServer(
     replaced: version,
     changed: false,
   });
-  const skipped = (reason: string) => unchanged({ server: null, skipReason: reason });
+  const skipped = (skipReason: string) => unchanged({ server: null, tlsServerName: null, skipReason });
 
-  if (secret.type !== CLUSTER_API_TYPE)
-    return skipped(
-      `its type is ${JSON.stringify(secret.type ?? '')}, not ${CLUSTER_API_TYPE}: a user created it`,
-    );
-  if (secret.immutable === true) return skipped('it is immutable');
-  const encoded = secret.data?.[KEY];
-  if (typeof encoded !== 'string') return skipped(`it has no key ${KEY}`);
-  const text = decoded(encoded);
-  if (text === null) return skipped(`its key ${KEY} is not UTF-8 text`);
-  const found = kubeconfigServer(text);
+  const read = contentOf(secret);
+  if ('reason' in read) return skipped(read.reason);
+  const { text } = read;
+  const found = kubeconfigEntry(text);
   if (found.kind === 'unusable') return skipped(found.reason);
-  const written = secret.metadata.annotations?.[KUBECONFIG_SERVER_ANNOTATION] ?? null;
-  // Restores only a server that Isthmus wrote. If another writer has changed it since, only the annotation is removed.
-  const wanted = annotate || found.server === written ? server : found.server;
-  const edited = withKubeconfigServer(text, wanted);
+  const { recordedServer, recordedTlsName } = observedSecret(secret);
+  const target = { server, tlsServerName };
+  const foreign = annotate ? foreignField(found, recordedTlsName, target) : null;
+  if (foreign !== null) {
+    const { server, tlsServerName } = found;
+    return unchanged({ server, tlsServerName, skipReason: foreign });
+  }
+  // Restores only what Isthmus wrote. If another writer has changed it since, only the annotations are removed.
+  const wanted = annotate ? target : restoredTarget(found, { recordedServer, recordedTlsName }, server);
+  const edited = withKubeconfigEntry(text, wanted);
   if (edited.kind === 'unusable') return skipped(edited.reason);
-  const marked = written === (annotate ? server : null);
-  if (edited.kind === 'unchanged' && marked) return unchanged({ server: wanted, skipReason: null });
+  const marks = annotate ? target : NO_MARKS;
+  const isMarked = recordedServer === marks.server && recordedTlsName === marks.tlsServerName;
+  if (edited.kind === 'unchanged' && isMarked) return unchanged({ ...wanted, skipReason: null });
 
   const answer = await client.request<SecretObject>({
     method: 'PATCH',
@@ -80,7 +84,12 @@ export async function writeKubeconfigServer(
     body: {
       metadata: {
         resourceVersion: version,
-        annotations: { [KUBECONFIG_SERVER_ANNOTATION]: annotate ? server : null },
+        annotations: {
+          [KUBECONFIG_SERVER_ANNOTATION]: marks.server,
+          ...((recordedTlsName !== null || marks.tlsServerName !== null) && {
+            [KUBECONFIG_TLS_NAME_ANNOTATION]: marks.tlsServerName,
+          }),
+        },
       },
       ...(edited.kind === 'changed'
         ? { data: { [KEY]: Buffer.from(edited.text, 'utf8').toString('base64') } }
@@ -90,10 +99,55 @@ export async function writeKubeconfigServer(
   const after = objectIn(answer, 'patch', path);
   const resourceVersion = after.metadata.resourceVersion ?? '';
   return {
-    finding: { resourceVersion, server: wanted, skipReason: null },
+    finding: { resourceVersion, ...wanted, skipReason: null },
     secret: observedSecret(after),
     replaced: version,
     changed: edited.kind === 'changed',
+  };
+}
+
+const NO_MARKS = { server: null, tlsServerName: null } as const;
+
+/** The text of the kubeconfig, or why this Secret is not changed. */
+function contentOf(secret: SecretObject): { readonly text: string } | { readonly reason: string } {
+  if (secret.type !== CLUSTER_API_TYPE) {
+    const type = JSON.stringify(secret.type ?? '');
+    return { reason: `its type is ${type}, not ${CLUSTER_API_TYPE}: a user created it` };
+  }
+  if (secret.immutable === true) return { reason: 'it is immutable' };
+  const encoded = secret.data?.[KEY];
+  if (typeof encoded !== 'string') return { reason: `it has no key ${KEY}` };
+  const text = decoded(encoded);
+  return text === null ? { reason: `its key ${KEY} is not UTF-8 text` } : { text };
+}
+
+type FoundEntry = Extract<KubeconfigEntry, { readonly kind: 'found' }>;
+type Marks = Pick<KubeconfigSecret, 'recordedServer' | 'recordedTlsName'>;
+
+/**
+ * A field of another writer with which clients would not reach the proxy at this server, or would reach it under another name. null: none.
+ */
+function foreignField(
+  found: FoundEntry,
+  recordedTlsName: string | null,
+  target: KubeconfigTarget,
+): string | null {
+  if (found.hasProxyUrl) return 'it has a proxy-url, which Isthmus did not write';
+  const { tlsServerName } = found;
+  if (tlsServerName === null || tlsServerName === recordedTlsName) return null;
+  // A restored backup of the Secret may lack the annotations.
+  if (found.server === target.server && tlsServerName === target.tlsServerName) return null;
+  return `it has tls-server-name ${shownValue(tlsServerName)}, which Isthmus did not write`;
+}
+
+function restoredTarget(
+  found: FoundEntry,
+  { recordedServer, recordedTlsName }: Marks,
+  server: string,
+): KubeconfigTarget {
+  return {
+    server: found.server === recordedServer ? server : found.server,
+    tlsServerName: found.tlsServerName === recordedTlsName ? null : found.tlsServerName,
   };
 }
 

@@ -19,6 +19,7 @@ const KUBECONFIG: Action = {
   ...target,
   resource: 'secrets',
   server: 's',
+  tlsServerName: null,
   annotate: true,
 };
 const failed = (code: KubeErrorCode, action = CREATE): WriteOutcome => ({

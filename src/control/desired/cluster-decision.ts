@@ -2,7 +2,7 @@
 // of all clusters. Pure.
 import type { ProbeTarget } from '../../health/probe.ts';
 import type { Route, RouteEntry } from '../../routing/route-table.ts';
-import { isClusterName, serverNamesOf } from '../objects/service-names.ts';
+import { clusterServerNames, isClusterName, ownServerNames } from '../objects/service-names.ts';
 import { isSameList } from '../objects/turn-cache.ts';
 import {
   keyOf,
@@ -23,11 +23,12 @@ import {
   isSameHealth,
   isUp,
 } from './cluster-candidates.ts';
+import { clusterCertificate, isSameReading } from './cluster-certificate.ts';
 import type { ClusterState, ClusterStatus } from './cluster-status.ts';
 import type { DesiredContext, DesiredSettings } from './desired-context.ts';
 import type { NameClaims } from './name-claims.ts';
 import { isProven } from './name-order.ts';
-import { type Publication, wantOf } from './publication.ts';
+import { type Publication, type PublishedCertificate, wantOf } from './publication.ts';
 import { keptRouteReason, noNetnsReason, servingReason, unhealthyReason } from './state-reason.ts';
 
 /** The complete decision about one cluster. */
@@ -47,6 +48,8 @@ interface PreviousDecision {
   readonly netnsComplete: boolean;
   readonly complete: boolean;
   readonly settings: DesiredSettings;
+  /** Replaced while the readings of the candidates stay the same: old ones must not stay in memory. */
+  certificates: World['certificates'];
 }
 
 const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
@@ -57,34 +60,57 @@ const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
  */
 export function clusterDecision(reading: ClusterReading, context: DesiredContext): ClusterDecision {
   const { world, index, claims, controlPlanes, settings, cache } = context;
-  const { complete, netnsComplete, health } = world;
+  const { complete, netnsComplete, certificates } = world;
   const machines = controlPlanes.of(namespaceOf(reading), nameOf(reading));
-  const isCacheable = reading.kind === 'proxied' && claims.holds(reading);
+  if (reading.kind !== 'proxied' || !claims.holds(reading)) return newDecision(reading, context).decision;
   const decisions = cache.part(newDecisions);
-  const known = isCacheable ? decisions.get(reading) : undefined;
-  if (
-    known !== undefined &&
-    known.index === index &&
-    isSameList(known.machines, machines) &&
-    known.netnsComplete === netnsComplete &&
-    known.complete === complete &&
-    known.settings === settings &&
-    known.candidates.every((each) => isSameHealth(each.health, health.get(each.backend.key) ?? null))
-  )
+  const known = decisions.get(reading);
+  if (known !== undefined && isCurrent(known, machines, context)) {
+    known.certificates = certificates;
     return known.decision;
-  const { status, candidates, routedAs } = placed(reading, context);
+  }
+  const { decision, candidates } = newDecision(reading, context);
+  const inputs = { candidates, index, machines, netnsComplete, complete, settings, certificates };
+  decisions.set(reading, { decision, ...inputs });
+  return decision;
+}
+
+/** Every input of the decision is the same as now. */
+const isCurrent = (
+  known: PreviousDecision,
+  machines: readonly MachineFacts[],
+  { world, index, settings }: DesiredContext,
+): boolean =>
+  known.index === index &&
+  isSameList(known.machines, machines) &&
+  known.netnsComplete === world.netnsComplete &&
+  known.complete === world.complete &&
+  known.settings === settings &&
+  isSameReading(known.candidates, known.certificates, world.certificates) &&
+  known.candidates.every((each) => isSameHealth(each.health, world.health.get(each.backend.key) ?? null));
+
+function newDecision(
+  reading: ClusterReading,
+  context: DesiredContext,
+): { readonly decision: ClusterDecision; readonly candidates: readonly ClusterCandidate[] } {
+  const { world, claims } = context;
+  const { status: stateOnly, candidates, routedAs } = placed(reading, context);
+  const { serverNames: published } = stateOnly;
+  const certificate = clusterCertificate(candidates, published, world.certificates);
+  const status =
+    certificate.status === null || published.length === 0
+      ? stateOnly
+      : Object.freeze({ ...stateOnly, certificate: certificate.status });
   const backends = candidates.filter(isUp).map(({ backend }) => backend);
   const route: Route = { cluster: routedAs ?? status.name, namespace: status.namespace, backends };
-  const serverName = status.serverNames[0] ?? status.name;
+  const serverNames = status.ownServerNames ?? status.serverNames;
   const decision: ClusterDecision = {
     status,
-    publication: publicationOf(reading, candidates, claims, world),
-    entry: routedAs !== null ? { serverNames: status.serverNames, route } : null,
-    targets: candidateTargets(candidates, serverName),
+    publication: publicationOf(reading, { candidates, certificate: certificate.published }, claims, world),
+    entry: routedAs !== null ? { serverNames, route } : null,
+    targets: candidateTargets(candidates, serverNames[0] ?? status.name),
   };
-  const inputs = { candidates, index, machines, netnsComplete, complete, settings };
-  if (isCacheable) decisions.set(reading, { decision, ...inputs });
-  return decision;
+  return { decision, candidates };
 }
 
 interface Placed {
@@ -108,10 +134,10 @@ function placed(reading: ClusterReading, context: DesiredContext): Placed {
   if (claims.isUndecided(name)) return unrouted(reading, 'pending', claims.refusal(reading));
   if (!claims.holds(reading)) {
     const also = reading.kind === 'invalid' ? `; besides, ${reading.reason}` : '';
-    return unrouted(reading, 'invalid', `${claims.refusal(reading)}${also}`);
+    return withoutName(reading, `${claims.refusal(reading)}${also}`, context);
   }
 
-  const serverNames = serverNamesOf(name, settings.namespace);
+  const serverNames = clusterServerNames(name, settings.namespace, namespaceOf(reading));
   const known = world.lastKnown.get(keyOf(reading));
   const facts = known?.name === name ? known : null;
   const routed = (state: ClusterState, reason: string, candidates: readonly ClusterCandidate[]): Placed => ({
@@ -133,6 +159,19 @@ function placed(reading: ClusterReading, context: DesiredContext): Placed {
   return routed(reading.kind, keptRouteReason(reading.reason, candidates), candidates);
 }
 
+/** Another object holds the name. The names of the own namespace still lead to the cluster: no other namespace can derive them. */
+function withoutName(reading: ClusterReading, reason: string, context: DesiredContext): Placed {
+  const { world, claims, settings } = context;
+  const [name, own] = [nameOf(reading), namespaceOf(reading)];
+  const known = reading.kind === 'proxied' ? reading.facts : world.lastKnown.get(keyOf(reading));
+  const names = claims.isFirstOfNamespace(reading) ? ownServerNames(name, settings.namespace, own) : [];
+  if (known?.name !== name || names.length === 0) return unrouted(reading, 'invalid', reason);
+  const candidates = clusterCandidates(known, reading, context);
+  const shown = { state: 'invalid', reason, serverNames: [], candidates, facts: known } as const;
+  const status = Object.freeze({ ...statusOf(reading, shown), ownServerNames: Object.freeze(names) });
+  return { status, candidates, routedAs: name };
+}
+
 const unrouted = (reading: ClusterReading, state: ClusterState, reason: string): Placed => ({
   status: statusOf(reading, { state, reason, serverNames: [], candidates: [], facts: null }),
   candidates: [],
@@ -152,7 +191,7 @@ function withdrawn(
   const isOwn = facts.name === nameOf(reading) ? claims.mayLeave(reading) : claims.isFree(facts.name);
   if (!isOwn) return unrouted(reading, 'not-proxied', reading.reason);
   const candidates = clusterCandidates(facts, reading, context);
-  const serverNames = serverNamesOf(facts.name, settings.namespace);
+  const serverNames = clusterServerNames(facts.name, settings.namespace, namespaceOf(reading));
   const reason = `${reading.reason}; it is being withdrawn: its route stays until all nodes use other instances`;
   return {
     status: statusOf(reading, { state: 'not-proxied', reason, serverNames, candidates, facts }),
@@ -161,10 +200,15 @@ function withdrawn(
   };
 }
 
+interface Reached {
+  readonly candidates: readonly ClusterCandidate[];
+  readonly certificate: PublishedCertificate;
+}
+
 /** null if the name is not valid for a Service, or if the cluster does not hold its name. */
 function publicationOf(
   reading: ClusterReading,
-  candidates: readonly ClusterCandidate[],
+  { candidates, certificate }: Reached,
   claims: NameClaims,
   world: World,
 ): Publication | null {
@@ -178,6 +222,7 @@ function publicationOf(
     ...common,
     want: leaving ? 'leaving' : wantOf(candidates.map(({ health }) => health)),
     hasNetns: candidates.length > 0,
+    certificate,
     ...(isCertain && { holder: keyOf(reading) }),
   });
 }

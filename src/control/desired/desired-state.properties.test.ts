@@ -129,7 +129,10 @@ describe('the desired state', () => {
         const probed = new Set(backends.map(({ key }) => key));
         for (const [name, route] of routes.byServerName) {
           const status = clusters.find(
-            ({ serverNames, name: own }) => own === route.cluster && serverNames.includes(name),
+            ({ serverNames, ownServerNames = [], name: own, namespace }) =>
+              own === route.cluster &&
+              namespace === route.namespace &&
+              (serverNames.includes(name) || ownServerNames.includes(name)),
           );
           expect(status).toBeDefined();
           for (const { key } of route.backends) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { CertificateReading } from '../../health/server-certificate.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import { backendKey } from '../../routing/route-table.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
@@ -73,6 +74,164 @@ const NAMES = [
   'prod.magnum-system.svc',
   'prod.magnum-system.svc.cluster.local',
 ];
+
+describe('the certificate of an API server', () => {
+  const [FIRST, SECOND] = [`ovnmeta-${ID}`, `qdhcp-${ID}`];
+  const reading = (names: readonly string[], expiry: CertificateReading['expiry'] = 'valid') => ({
+    certificate: { names, omitted: 0, notAfterMs: Date.UTC(2027, 0, 1) },
+    expiry,
+    error: null,
+  });
+  const FAILED: CertificateReading = { certificate: null, expiry: 'valid', error: 'ETIMEDOUT' };
+  const decide = (
+    certificates: Readonly<Record<string, CertificateReading>>,
+    health = { [keyIn(FIRST)]: up },
+  ) =>
+    desiredState(
+      worldOf(
+        {
+          ...observed({ clusters: [proxied()], netns: [FIRST, SECOND], health }),
+          certificates: new Map(Object.entries(certificates)),
+        },
+        null,
+      ),
+      SETTINGS,
+      new TurnCache(),
+    );
+
+  test('is published with its server names first, and shown with what is wrong', () => {
+    const { clusters, publications, problems } = decide({
+      [keyIn(FIRST)]: reading(['cp-0', 'prod.magnum-system'], 'soon'),
+    });
+    const record = {
+      names: ['prod.magnum-system', 'cp-0'],
+      omitted: 0,
+      notAfter: '2027-01-01T00:00:00.000Z',
+    };
+    expect(publications[0]?.certificate).toEqual(record);
+    const reason = 'the certificate of the API server ends at 2027-01-01T00:00:00.000Z: renew it';
+    expect(clusters[0]?.certificate).toEqual({
+      ...record,
+      expiry: 'soon',
+      verifies: true,
+      problems: [reason],
+    });
+    expect(problems).toEqual([{ origin: 'certificate of prod.yaml', reason }]);
+  });
+
+  test('without a server name says so, and names what it has', () => {
+    const { clusters } = decide({ [keyIn(FIRST)]: reading(['kubernetes']) });
+    expect(clusters[0]?.certificate).toMatchObject({ verifies: false });
+    expect(clusters[0]?.certificate?.problems[0]).toMatch(/none of the names .*\(prod.*: it has kubernetes$/);
+  });
+
+  test('counts only what all backends that are up have in common', () => {
+    const both = { [keyIn(FIRST)]: up, [keyIn(SECOND)]: up };
+    const certificates = {
+      [keyIn(FIRST)]: reading(['prod', 'cp-0']),
+      [keyIn(SECOND)]: reading(['prod', 'cp-1'], 'expired'),
+    };
+    expect(decide(certificates, both).clusters[0]?.certificate).toMatchObject({
+      names: ['prod'],
+      expiry: 'expired',
+    });
+    expect(decide(certificates).clusters[0]?.certificate).toMatchObject({ names: ['prod', 'cp-0'] });
+  });
+
+  test.each<[title: string, certificates: Readonly<Record<string, CertificateReading>>, published: string]>([
+    ['not read yet', {}, 'unread'],
+    ['not readable', { [keyIn(FIRST)]: FAILED }, 'unknown'],
+    ['read only through a backend that is down', { [keyIn(SECOND)]: reading(['prod']) }, 'unread'],
+  ])('that is %s is absent', (_title, certificates, published) => {
+    const { clusters, publications } = decide(certificates);
+    expect(clusters[0]).not.toHaveProperty('certificate');
+    expect(publications[0]?.certificate).toBe(published);
+  });
+
+  test('is part of the decision that the next turn uses again', () => {
+    const cache = new TurnCache();
+    const clusters = [proxied()];
+    const turn = (certificates: ReadonlyMap<string, CertificateReading>) => {
+      const given = {
+        ...observed({ clusters, netns: [FIRST], health: { [keyIn(FIRST)]: up } }),
+        certificates,
+      };
+      return desiredState(worldOf(given, null), SETTINGS, cache).clusters[0]?.certificate?.names;
+    };
+    expect(turn(new Map())).toBeUndefined();
+    expect(turn(new Map([[keyIn(FIRST), reading(['prod'])]]))).toEqual(['prod']);
+    expect(turn(new Map([[keyIn(FIRST), reading(['a'])]]))).toEqual(['a']);
+  });
+});
+
+describe('a cluster in another namespace than the Services', () => {
+  const [NAME, ELSEWHERE] = [`qdhcp-${ID}`, `qdhcp-${LB_ID}`];
+  const inTenant = (tenant: string, changes: Partial<ClusterFacts> = {}) =>
+    proxied({ key: `${tenant}/prod-x7k2`, namespace: tenant, origin: `${tenant}.yaml`, ...changes });
+  const ownNames = (tenant: string) => [
+    `prod.${tenant}`,
+    `prod.${tenant}.svc`,
+    `prod.${tenant}.svc.cluster.local`,
+  ];
+  const both = (a: ClusterReading, b: ClusterReading) => ({
+    clusters: [a, b],
+    netns: [NAME, ELSEWHERE],
+    health: { [keyIn(NAME)]: up, [keyIn(ELSEWHERE)]: up },
+  });
+
+  test('serves the names of its Service and those of its own namespace, which its certificate contains', () => {
+    const { routes, clusters } = desired({ clusters: [inTenant('tenant-a')], netns: [NAME] });
+    expect([...routes.byServerName.keys()]).toEqual([...NAMES, ...ownNames('tenant-a')]);
+    expect(clusters[0]?.serverNames).toEqual([...NAMES, ...ownNames('tenant-a')]);
+  });
+
+  test('keeps the names of its own namespace while a cluster of another namespace holds its name', () => {
+    const first = inTenant('tenant-a', { createdAtMs: 1 });
+    const second = inTenant('tenant-b', { createdAtMs: 2, networkIds: [LB_ID] });
+    const { routes, clusters, publications } = desired(both(first, second), {
+      ...SETTINGS,
+      defaultCluster: 'prod',
+    });
+    const byNetns = Object.groupBy(routes.byServerName.keys(), (name) =>
+      String(netnsOf(routes.byServerName.get(name))),
+    );
+    expect(byNetns).toEqual({
+      [NAME]: [...NAMES, ...ownNames('tenant-a')],
+      [ELSEWHERE]: ownNames('tenant-b'),
+    });
+    expect(routes.defaultRoute?.namespace).toBe('tenant-a');
+    expect(publications.map(({ namespace }) => namespace)).toEqual(['tenant-a']);
+    expect(clusters).toMatchObject([
+      { namespace: 'tenant-a', state: 'serving' },
+      { namespace: 'tenant-b', state: 'invalid', serverNames: [], ownServerNames: ownNames('tenant-b') },
+    ]);
+  });
+
+  test.each<[title: string, other: ClusterReading]>([
+    [
+      'of the same namespace',
+      inTenant('tenant-a', { key: 'tenant-a/prod-other', createdAtMs: 2, networkIds: [LB_ID] }),
+    ],
+    ['without facts', other('pending', { key: 'tenant-b/prod-x7k2', namespace: 'tenant-b', createdAtMs: 2 })],
+    [
+      'of a namespace with an invalid name',
+      inTenant('tenant-b.svc', { createdAtMs: 2, networkIds: [LB_ID] }),
+    ],
+  ])('takes no name from a second cluster %s, which has none', (_title, second) => {
+    const { routes, clusters } = desired(both(inTenant('tenant-a', { createdAtMs: 1 }), second));
+    expect([...routes.byServerName.keys()]).toEqual([...NAMES, ...ownNames('tenant-a')]);
+    expect(clusters[1]).not.toHaveProperty('ownServerNames');
+  });
+
+  test('in the same namespace as another one leaves their names to the one with the better claim', () => {
+    const holder = inTenant('tenant-a', { createdAtMs: 1 });
+    const b1 = inTenant('tenant-b', { createdAtMs: 2, networkIds: [LB_ID] });
+    const b2 = inTenant('tenant-b', { key: 'tenant-b/another', createdAtMs: 3 });
+    const { clusters } = desired({ ...both(holder, b1), clusters: [b2, holder, b1] });
+    const withNames = clusters.filter(({ ownServerNames }) => ownServerNames !== undefined);
+    expect(withNames.map(({ backends }) => backends[0]?.netns)).toEqual([ELSEWHERE]);
+  });
+});
 
 describe('a proxied cluster', () => {
   test('serves under its four names by its healthy backends, best first', () => {
@@ -312,7 +471,7 @@ describe('of two clusters with one name', () => {
       const winnerKey = winner.kind === 'proxied' ? winner.facts.key : winner.key;
       const loserOrigin = loser.kind === 'proxied' ? loser.facts.origin : loser.origin;
       const lost = statuses.find(({ origin }) => origin === loserOrigin);
-      expect(lost).toMatchObject({ state: 'invalid', serverNames: [], backends: [] });
+      expect(lost).toMatchObject({ state: 'invalid', serverNames: [] });
       expect(lost?.reason).toContain(`the cluster name prod belongs to ${winnerKey}`);
       expect(lost?.reason).toContain(`which ${why};`);
       const won = statuses.find(({ origin }) => origin !== loserOrigin);
@@ -320,8 +479,12 @@ describe('of two clusters with one name', () => {
       expect(won).toEqual(
         desired({ clusters: [winner], netns: [`qdhcp-${ID}`, `qdhcp-${OTHER_ID}`] }).clusters[0],
       );
-      expect(backends.map(({ key }) => key)).toEqual(won?.backends.map(({ key }) => key));
-      expect(routes.byServerName.size).toBe(4);
+      const shown = [...(lost?.backends ?? []), ...(won?.backends ?? [])];
+      expect(backends.map(({ key }) => key).sort()).toEqual(shown.map(({ key }) => key).sort());
+      // Only the names of its own namespace lead to the loser.
+      const own = lost?.ownServerNames ?? [];
+      expect([...routes.byServerName.keys()].sort()).toEqual([...(won?.serverNames ?? []), ...own].sort());
+      expect(own.filter((name) => won?.serverNames.includes(name))).toEqual([]);
     }
   });
 

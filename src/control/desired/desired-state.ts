@@ -1,7 +1,13 @@
 // The desired state: the route table, the backends to probe, and the state of each cluster with its reason. A pure function of
 // the world: instances with the same view decide the same. An invalid cluster does not affect the others.
 import type { ProbeTarget } from '../../health/probe.ts';
-import { type PortRoute, type RouteEntry, type RouteTable, routeTable } from '../../routing/route-table.ts';
+import {
+  type PortRoute,
+  type Route,
+  type RouteEntry,
+  type RouteTable,
+  routeTable,
+} from '../../routing/route-table.ts';
 import type { Problem } from '../objects/problem.ts';
 import { byText } from '../objects/text-order.ts';
 import type { TurnCache } from '../objects/turn-cache.ts';
@@ -11,6 +17,7 @@ import type { ClusterObject } from '../sources/cluster-source.ts';
 import { type MachineFacts, machineIndex } from '../sources/machine.ts';
 import { netnsIndex } from '../world/netns-index.ts';
 import type { World } from '../world/world.ts';
+import { expiryText } from './cluster-certificate.ts';
 import { clusterDecision } from './cluster-decision.ts';
 import type { ClusterStatus } from './cluster-status.ts';
 import type { DesiredContext, DesiredSettings } from './desired-context.ts';
@@ -66,8 +73,7 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
   // Clusters come first: on a duplicate server name, the cluster's entry wins.
   const entries = [...decided.entries, ...listeners.entries];
   const targets = mostFrequent([...decided.targets, ...listeners.targets]);
-  const { defaultCluster } = settings;
-  const defaultRoute = decided.entries.find(({ route }) => route.cluster === defaultCluster)?.route ?? null;
+  const { defaultRoute } = decided;
   return Object.freeze({
     complete: world.complete,
     ports: listeners.ports,
@@ -86,7 +92,7 @@ export function desiredState(world: World, settings: DesiredSettings, cache: Tur
       ),
     ),
     backends: Object.freeze(targets.sort((a, b) => byText(a.key, b.key))),
-    problems: problemsOf(world, defaultRoute === null ? defaultCluster : null),
+    problems: problemsOf(world, statuses, defaultRoute === null ? settings.defaultCluster : null),
   });
 }
 
@@ -95,6 +101,8 @@ interface ClusterResults {
   readonly objects: ReadonlyMap<string, ClusterObject>;
   readonly entries: readonly RouteEntry[];
   readonly targets: readonly ProbeTarget[];
+  /** Of `--default-cluster`. */
+  readonly defaultRoute: Route | null;
   /** Of clusters that share a name, the first. */
   readonly publications: readonly Publication[];
 }
@@ -105,14 +113,19 @@ function clusterResults(context: DesiredContext): ClusterResults {
   const entries: RouteEntry[] = [];
   const targets: ProbeTarget[] = [];
   const publications: Publication[] = [];
+  let defaultRoute: Route | null = null;
   for (const reading of context.world.clusters) {
     const decision = clusterDecision(reading, context);
-    statuses.push(decision.status);
+    const { status, entry } = decision;
+    statuses.push(status);
     const object = objectOf(reading);
-    if (object !== null) objects.set(decision.status.origin, object);
+    if (object !== null) objects.set(status.origin, object);
     if (decision.publication !== null) publications.push(decision.publication);
-    if (decision.entry === null) continue;
-    entries.push(decision.entry);
+    if (entry === null) continue;
+    // A cluster that does not hold its name has no server names.
+    if (entry.route.cluster === context.settings.defaultCluster && status.serverNames.length > 0)
+      defaultRoute ??= entry.route;
+    entries.push(entry);
     targets.push(...decision.targets);
   }
   return {
@@ -120,6 +133,7 @@ function clusterResults(context: DesiredContext): ClusterResults {
     objects,
     entries,
     targets,
+    defaultRoute,
     publications: firstOfKey(publications, ({ cluster }) => cluster),
   };
 }
@@ -131,11 +145,19 @@ function firstOfKey<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
 }
 
 /** `missingDefault`: the name of a `--default-cluster` that is not proxied. */
-function problemsOf(world: World, missingDefault: string | null): readonly Problem[] {
+function problemsOf(
+  world: World,
+  statuses: readonly ClusterStatus[],
+  missingDefault: string | null,
+): readonly Problem[] {
   const problems = [
     ...world.sourceProblems,
     ...world.netnsProblems.map(({ name, reason }) => ({ origin: `netns ${name}`, reason })),
   ];
+  for (const { origin, certificate } of statuses) {
+    if (certificate === undefined || certificate.expiry === 'valid') continue;
+    problems.push({ origin: `certificate of ${origin}`, reason: expiryText(certificate) });
+  }
   if (missingDefault !== null) {
     const reason = `no proxied cluster is named ${missingDefault}: clients without a server name are rejected`;
     problems.push({ origin: '--default-cluster', reason });

@@ -2,7 +2,7 @@
 // from it. A Service of Isthmus records the object that holds its name. Without a record, name-order.ts decides. Pure.
 import { hashedName, isClusterName, type NamedListener, plainName } from '../objects/service-names.ts';
 import { byText } from '../objects/text-order.ts';
-import { keyOf, nameOf } from '../sources/cluster-reading.ts';
+import { keyOf, nameOf, namespaceOf } from '../sources/cluster-reading.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import {
   byClaim,
@@ -43,6 +43,8 @@ export interface NameClaims {
   isFree(name: string): boolean;
   /** This cluster holds the name that it claims. */
   holds(reading: ClusterReading): boolean;
+  /** This cluster is the only one of its namespace that may use the names of that namespace, although it may not hold its name. */
+  isFirstOfNamespace(reading: ClusterReading): boolean;
   /** This cluster, which is not proxied, may withdraw the objects that are published under its name. */
   mayLeave(reading: ClusterReading): boolean;
   /** The holder of the name cannot be decided yet. */
@@ -73,6 +75,13 @@ export function nameClaims(question: NameQuestion): NameClaims {
   return {
     isFree: (name) => !held.has(name),
     holds,
+    isFirstOfNamespace: (reading) => {
+      const holder = holderOf(held.get(nameOf(reading)));
+      // The holder has the names of its own namespace too.
+      if (holder?.kind === 'cluster' && holder.namespace === namespaceOf(reading)) return holds(reading);
+      const first = claimants.ofNamespace.get(`${namespaceOf(reading)}/${nameOf(reading)}`);
+      return first?.key === keyOf(reading);
+    },
     mayLeave: (reading) => {
       const name = nameOf(reading);
       return held.has(name) ? holds(reading) : claimants.leaving.get(name)?.key === keyOf(reading);
@@ -103,6 +112,8 @@ interface ClusterClaimants {
   readonly asking: ReadonlyMap<string, Claimant>;
   /** Names that more than one cluster asks for. */
   readonly contested: ReadonlySet<string>;
+  /** By `<namespace>/<name>`: the best claim within a namespace. */
+  readonly ofNamespace: ReadonlyMap<string, Claimant>;
   /** The best claim of a cluster that is not proxied. */
   readonly leaving: ReadonlyMap<string, Claimant>;
 }
@@ -110,6 +121,7 @@ interface ClusterClaimants {
 function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): ClusterClaimants {
   const asking = new Map<string, Claimant>();
   const contested = new Set<string>();
+  const ofNamespace = new Map<string, Claimant>();
   const leaving = new Map<string, Claimant>();
   for (const reading of clusters) {
     const name = nameOf(reading);
@@ -119,6 +131,11 @@ function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): 
     const rival = among.get(name);
     if (rival !== undefined && among === asking) contested.add(name);
     if (rival === undefined || byClaim(claimant, rival, ownNamespace) < 0) among.set(name, claimant);
+    if (among === leaving) continue;
+    const place = `${claimant.namespace}/${name}`;
+    const neighbour = ofNamespace.get(place);
+    if (neighbour === undefined || byClaim(claimant, neighbour, ownNamespace) < 0)
+      ofNamespace.set(place, claimant);
   }
   // The operator may isolate such a cluster later. A tenant that took the name before would keep it then.
   for (const [name, claimant] of leaving) {
@@ -127,7 +144,7 @@ function clusterClaimants({ clusters, lastKnown, ownNamespace }: NameQuestion): 
     if (rival !== undefined) contested.add(name);
     asking.set(name, claimant);
   }
-  return { asking, contested, leaving };
+  return { asking, contested, ofNamespace, leaving };
 }
 
 /** Holders by name, in this order: the records of Services, the next holders of released names, all other clusters. */

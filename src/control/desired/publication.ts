@@ -2,7 +2,10 @@
 // compares the two and decides what to write.
 
 import type { TargetHealth } from '../../health/target-health.ts';
+import type { CertificateRecord } from '../objects/certificate-record.ts';
 import { listenerPublicationKey } from '../objects/listener-labels.ts';
+import type { KubeconfigTarget } from '../objects/observed-objects.ts';
+import { qualifiedName } from '../objects/service-names.ts';
 import type { ClusterObject } from '../sources/cluster-source.ts';
 
 export interface Publication {
@@ -20,9 +23,14 @@ export interface Publication {
   readonly hasNetns: boolean;
   /** For a cluster: `<namespace>/<name>` of the object that its Service records as holder; absent: the record stays unchanged. */
   readonly holder?: string;
+  /** Of the API server, as this instance read it; absent for a listener. */
+  readonly certificate?: PublishedCertificate;
   /** Absent if the publication is the cluster's API server. */
   readonly listener?: ListenerPublication;
 }
+
+/** `unread`: a handshake is still expected. `unknown`: none succeeded, or no backend is up. */
+export type PublishedCertificate = CertificateRecord | 'unread' | 'unknown';
 
 export interface ListenerPublication {
   /** `<namespace>/<name>` of the AdditionalListener. */
@@ -59,8 +67,11 @@ export const serviceNameOf = ({ cluster, listener }: Publication): string => lis
 export const publicationKey = ({ cluster, listener }: Publication): string =>
   listener === undefined ? cluster : listenerPublicationKey(cluster, listener.service);
 
-/** The server in a rewritten kubeconfig. The certificate of each proxied API server contains this name. */
-export const proxiedServer = (cluster: string, namespace: string): string =>
-  `https://${cluster}.${namespace}:6443`;
+/** What a rewritten kubeconfig contains. Its server is the Service, which is in `namespace`. */
+export function proxiedTarget({ cluster, namespace: own }: Publication, namespace: string): KubeconfigTarget {
+  // The driver of Magnum derives the names in the certificate from the namespace of the cluster.
+  const tlsServerName = own === namespace ? null : qualifiedName(cluster, own);
+  return { server: `https://${cluster}.${namespace}:6443`, tlsServerName };
+}
 
 export const kubeconfigName = (cluster: string): string => `${cluster}-kubeconfig`;

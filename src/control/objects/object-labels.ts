@@ -18,6 +18,9 @@ export const CLUSTER_NAMESPACE_ANNOTATION = 'isthmus.dev/cluster-namespace';
  */
 export const NAME_HOLDER_ANNOTATION = 'isthmus.dev/name-holder';
 
+/** On a slice: what its instance read from the certificate of the API server (`certificate-record.ts`). */
+export const SERVER_CERTIFICATE_ANNOTATION = 'isthmus.dev/server-certificate';
+
 /** On a Lease: the boot id of the holder's host. Two hosts with the same name must not take the Lease from each other. */
 export const HOST_ANNOTATION = 'isthmus.dev/host';
 /** On a Lease: the holder's pid and host name, for operators. A Lease without it belongs to an older release. */

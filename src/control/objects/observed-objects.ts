@@ -1,24 +1,40 @@
 // Reduces watched Kubernetes objects to the fields that decisions need. A thousand clusters on twenty instances have twenty
 // thousand slices, so every kept field costs memory.
 
-import { APPLIED_TAGS } from './object-labels.ts';
+import { MAX_RECORD_TEXT } from './certificate-record.ts';
+import { APPLIED_TAGS, SERVER_CERTIFICATE_ANNOTATION } from './object-labels.ts';
 import type { EndpointSliceObject, LeaseObject, ServiceObject } from './published-objects.ts';
 
 /** On a kubeconfig that Isthmus changed: the server that it wrote. With this annotation, any instance can restore the kubeconfig. */
 export const KUBECONFIG_SERVER_ANNOTATION = 'isthmus.dev/kubeconfig-server';
+/**
+ * The `tls-server-name` that Isthmus wrote beside that server; absent if it wrote none. It has its own annotation: an older release compares
+ * the other one with the server, and would change a value with both.
+ */
+export const KUBECONFIG_TLS_NAME_ANNOTATION = 'isthmus.dev/kubeconfig-tls-server-name';
+
+/** The address at which a client finds the API server, and the name that it expects in the certificate. */
+export interface KubeconfigTarget {
+  readonly server: string;
+  /** null: the client expects the host of the server. */
+  readonly tlsServerName: string | null;
+}
 
 /** The metadata of a kubeconfig Secret. The content is read only for a check, and is never kept. */
 export interface KubeconfigSecret {
   readonly resourceVersion: string;
   /** The server that Isthmus last wrote, from its annotation. */
   readonly recordedServer: string | null;
+  /** The same for the `tls-server-name`. */
+  readonly recordedTlsName: string | null;
 }
 
-/** What a kubeconfig contained at one resourceVersion. The server is not a secret; nothing else of the kubeconfig is kept. */
+/** What a kubeconfig contained at one resourceVersion. These two fields are not secret; nothing else of the kubeconfig is kept. */
 export interface KubeconfigFinding {
   readonly resourceVersion: string;
   readonly server: string | null;
-  /** Why this instance does not change the kubeconfig; null if it may. */
+  readonly tlsServerName: string | null;
+  /** Why this instance does not change the kubeconfig; null if it may. Beside a server: a field of another writer, so it may be restored. */
   readonly skipReason: string | null;
 }
 
@@ -48,9 +64,14 @@ function reducedMetadata(object: AnyObject): Meta {
 function withoutLargeValues(annotations: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(annotations).filter(
-      ([key, value]) => typeof value === 'string' && (value.length <= 512 || key === APPLIED_TAGS),
+      ([key, value]) => typeof value === 'string' && value.length <= longestOf(key),
     ),
   );
+}
+
+function longestOf(key: string): number {
+  if (key === APPLIED_TAGS) return Number.POSITIVE_INFINITY;
+  return key === SERVER_CERTIFICATE_ANNOTATION ? MAX_RECORD_TEXT : 512;
 }
 
 export function observedService(object: AnyObject): ServiceObject {
@@ -83,6 +104,11 @@ export function observedLease(object: AnyObject): LeaseObject {
 
 export function observedSecret(object: AnyObject): KubeconfigSecret {
   const { resourceVersion = '', annotations = {} } = object.metadata as Meta;
-  const server = annotations[KUBECONFIG_SERVER_ANNOTATION];
-  return { resourceVersion, recordedServer: typeof server === 'string' ? server : null };
+  const text = (key: string): string | null =>
+    typeof annotations[key] === 'string' ? annotations[key] : null;
+  return {
+    resourceVersion,
+    recordedServer: text(KUBECONFIG_SERVER_ANNOTATION),
+    recordedTlsName: text(KUBECONFIG_TLS_NAME_ANNOTATION),
+  };
 }

@@ -23,6 +23,7 @@ import {
   PROCESS_ANNOTATION,
   PROXIED_CLUSTER_LABEL,
   PROXIED_SERVICE_LABEL,
+  SERVER_CERTIFICATE_ANNOTATION,
   SERVICE_NAME_LABEL,
   TIMESTAMP_ANNOTATION,
 } from './object-labels.ts';
@@ -141,6 +142,8 @@ export interface EndpointSliceFacts {
    */
   readonly terminating: boolean;
   readonly tags: Tags;
+  /** What the certificate of the API server contains; absent: unknown. */
+  readonly certificate?: string;
   /** Absent for the cluster itself. */
   readonly listener?: { readonly key: string; readonly service: string };
 }
@@ -175,6 +178,7 @@ export function endpointSliceOf(facts: EndpointSliceFacts): EndpointSliceObject 
       annotations: {
         ...annotations,
         ...listenerMeta?.annotations,
+        ...(facts.certificate !== undefined && { [SERVER_CERTIFICATE_ANNOTATION]: facts.certificate }),
         ...(besideOldInstances ? { [TIMESTAMP_ANNOTATION]: timestamp as string } : {}),
       },
       ...ownerReferences(facts.owner, namespace),

@@ -8,10 +8,36 @@ export function isClusterName(text: string): boolean {
   return text.length <= 63 && /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(text);
 }
 
-/** The subject alternative names that clients use. The first one appears in kubeconfigs. */
-export function serverNamesOf(cluster: string, namespace: string): readonly string[] {
-  const qualified = `${cluster}.${namespace}`.toLowerCase();
-  return [qualified, cluster, `${qualified}.svc`, `${qualified}.svc.cluster.local`];
+export const qualifiedName = (name: string, namespace: string): string =>
+  `${name}.${namespace}`.toLowerCase();
+
+/** The server names of a Service. The first one appears in kubeconfigs. */
+export function serverNamesOf(service: string, namespace: string): readonly string[] {
+  const [qualified, ...longer] = qualifiedNames(service, namespace);
+  return [qualified, service, ...longer];
+}
+
+/**
+ * The names of a cluster that holds its name: those of its Service, which is in `namespace`, and those of its own namespace, which the
+ * certificate contains.
+ */
+export function clusterServerNames(cluster: string, namespace: string, own: string): readonly string[] {
+  return [...serverNamesOf(cluster, namespace), ...ownServerNames(cluster, namespace, own)];
+}
+
+/**
+ * The names that no other namespace can derive. Empty in the namespace of the Services, where they belong to the holder of the name, and for
+ * a namespace from a file that is not a valid name.
+ */
+export function ownServerNames(cluster: string, namespace: string, own: string): readonly string[] {
+  const isUsable = own !== namespace && own.length <= 63 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(own);
+  return isUsable ? qualifiedNames(cluster, own) : [];
+}
+
+/** The names that belong to one namespace. Two clusters of one name in different namespaces have no such name in common. */
+function qualifiedNames(name: string, namespace: string): readonly [string, ...string[]] {
+  const qualified = qualifiedName(name, namespace);
+  return [qualified, `${qualified}.svc`, `${qualified}.svc.cluster.local`];
 }
 
 export interface NamedListener {

@@ -1,9 +1,10 @@
 // Indexes the slices of a namespace by owner and by published cluster. With a warm cache it processes only the slices that changed since
 // the last call; the result is the same. Pure.
 import { PersistentMap } from '../../kube/persistent-map.ts';
+import { type CertificateRecord, recordIn } from './certificate-record.ts';
 import { sliceName } from './instance-name.ts';
 import { listenerLabels, listenerPublicationKey } from './listener-labels.ts';
-import { NODE_LABEL, PROXIED_CLUSTER_LABEL } from './object-labels.ts';
+import { NODE_LABEL, PROXIED_CLUSTER_LABEL, SERVER_CERTIFICATE_ANNOTATION } from './object-labels.ts';
 import { ownershipOf } from './ownership.ts';
 import type { EndpointSliceObject } from './published-objects.ts';
 import { byText } from './text-order.ts';
@@ -19,6 +20,8 @@ export interface OwnedSlice {
   readonly instance: string;
   /** kube-proxy sends clients to it. */
   readonly ready: boolean;
+  /** What its instance read from the certificate of the API server; null: unknown. */
+  readonly certificate: CertificateRecord | null;
   readonly object: EndpointSliceObject;
 }
 
@@ -152,7 +155,8 @@ export function classifiedSlice(
     if (!isOurs) return null;
     const key = labels === null ? cluster : listenerPublicationKey(cluster, service);
     const listener = labels?.listener ?? null;
-    return { name, cluster, listener, key, instance, ready: isReady(object), object };
+    const certificate = recordIn(object.metadata?.annotations?.[SERVER_CERTIFICATE_ANNOTATION]);
+    return { name, cluster, listener, key, instance, ready: isReady(object), certificate, object };
   }
   if (ownership.kind !== 'upstream') return null;
   const labels = object.metadata?.labels ?? {};

@@ -3,7 +3,7 @@
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import type { DesiredState } from '../desired/desired-state.ts';
 import type { ListenerStatus } from '../desired/listener-status.ts';
-import { isFirst } from '../instance/turn-order.ts';
+import { isFirst, mayAct, rankAmong } from '../instance/turn-order.ts';
 import { LISTENER_KIND } from '../sources/additional-listener.ts';
 import { OPENSTACK_CLUSTER_KIND } from '../sources/openstack-cluster-layout.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
@@ -18,15 +18,29 @@ export interface ChangeEventsMemory {
 
 export function changeEvents(
   desired: DesiredState,
-  { self: { instance }, peers, nowMs }: KubeWorld,
+  { self, peers, slices, nowMs }: KubeWorld,
   before: ChangeEventsMemory,
 ): { readonly events: readonly StatusEvent[]; readonly memory: ChangeEventsMemory } {
-  const context = { isFirst: isFirst(peers), instance, nowMs };
+  const { instance } = self;
+  const context = { isFirst: isFirst(peers), instance, nowMs, isFirstServing: () => false };
+  const isFirstServing = ({ name }: ClusterStatus): boolean => {
+    const ready = (slices.ours.get(name) ?? []).filter(
+      (slice) => slice.ready && peers.live.has(slice.instance),
+    );
+    return (
+      ready.length === 0 ||
+      rankAmong(
+        instance,
+        ready.map((slice) => slice.instance),
+      ) === 0
+    );
+  };
   const clusters = statusEvents(
     CLUSTER_EVENTS,
-    desired.clusters,
+    mayAct(self) ? desired.clusters : desired.clusters.map(withoutCertificate),
     {
       ...context,
+      isFirstServing,
       objectOf: ({ origin, namespace }) => {
         const { uid, apiVersion, name, deleting } = desired.objects.get(origin) ?? { uid: null };
         return uid === null || deleting
@@ -54,4 +68,11 @@ export function changeEvents(
     events: [...clusters.events, ...listeners.events],
     memory: { clusters: clusters.memory, listeners: listeners.memory },
   };
+}
+
+/** Certificates are read before this process holds its Lease. Their Events follow once it does. */
+function withoutCertificate(status: ClusterStatus): ClusterStatus {
+  if (status.certificate === undefined) return status;
+  const { certificate: _unreported, ...others } = status;
+  return others;
 }

@@ -35,7 +35,13 @@ function setup(context: Partial<Context> = {}) {
   const clock = { ms: 0 };
   let memory: EventMemory<ClusterStatus> | null = null;
   const changes = (clusters: readonly ClusterStatus[], changed: Partial<Context> = {}) => {
-    const all = { objectOf: () => object, isFirst: true, instance: 'net-1', nowMs: clock.ms };
+    const all = {
+      objectOf: () => object,
+      isFirst: true,
+      isFirstServing: () => true,
+      instance: 'net-1',
+      nowMs: clock.ms,
+    };
     const result = statusEvents(CLUSTER_EVENTS, clusters, { ...all, ...context, ...changed }, memory);
     memory = result.memory;
     return result.events;
@@ -172,5 +178,49 @@ describe('a start', () => {
     clock.ms += 1000;
     expect(turn(status('pending'))).toHaveLength(1);
     expect(turn(status('serving'))).toHaveLength(1);
+  });
+});
+
+describe('the certificate of the API server', () => {
+  const certificate = (changes: Partial<NonNullable<ClusterStatus['certificate']>> = {}) => ({
+    names: ['kubernetes'],
+    omitted: 0,
+    notAfter: '2027-01-01T00:00:00.000Z',
+    expiry: 'valid' as const,
+    verifies: true,
+    problems: [],
+    ...changes,
+  });
+  const WITHOUT = { ...status('serving'), serverNames: ['alpha.ns'] };
+  const withFacts = (changes: Parameters<typeof certificate>[0] = {}) => ({
+    ...WITHOUT,
+    certificate: certificate(changes),
+  });
+  const NAMES =
+    'Warning CertificateNames: the certificate of the API server has none of the names that lead to it (alpha.ns): it has kubernetes';
+  const soon = (text: string) =>
+    `Warning CertificateExpires: the certificate of the API server ${text} at 2027-01-01T00:00:00.000Z: renew it`;
+
+  test.each<[title: string, before: ClusterStatus, after: ClusterStatus, events: readonly string[]]>([
+    ['fits', WITHOUT, withFacts(), []],
+    ['has no name that leads to it', WITHOUT, withFacts({ verifies: false }), [NAMES]],
+    ['loses its names', withFacts(), withFacts({ verifies: false }), [NAMES]],
+    ['still has no name', withFacts({ verifies: false }), withFacts({ verifies: false, omitted: 1 }), []],
+    ['is fixed', withFacts({ verifies: false }), withFacts(), []],
+    ['ends soon', withFacts(), withFacts({ expiry: 'soon' }), [soon('ends')]],
+    ['still ends soon', withFacts({ expiry: 'soon' }), withFacts({ expiry: 'soon', omitted: 1 }), []],
+    ['has ended', withFacts({ expiry: 'soon' }), withFacts({ expiry: 'expired' }), [soon('ended')]],
+    ['fits in no way', WITHOUT, withFacts({ verifies: false, expiry: 'expired' }), [NAMES, soon('ended')]],
+  ])('%s', (_title, before, after, events) => {
+    const { clock, turn } = setup();
+    turn(before);
+    clock.ms += 3_600_000;
+    expect(turn(after)).toEqual(events);
+  });
+
+  test('is reported only by the first instance that serves the cluster', () => {
+    const { changes } = setup({ isFirstServing: () => false });
+    changes([WITHOUT]);
+    expect(changes([withFacts({ verifies: false, expiry: 'soon' })])).toEqual([]);
   });
 });

@@ -8,7 +8,10 @@
 // | anything → pending                   | Normal Pending           | the first live instance      |
 // | anything → invalid, or another reason | Warning NameInvalid, …  | the first live instance      |
 // | anything known → not-proxied         | Normal NotProxied        | the first live instance      |
+// | the certificate has none of the names | Warning CertificateNames | the first that serves        |
+// | it ends within 30 days, or has ended | Warning CertificateExpires | the first that serves      |
 
+import { expiryText, unverifiableText } from '../desired/cluster-certificate.ts';
 import type { ClusterStatus } from '../desired/cluster-status.ts';
 import { isClusterName } from '../objects/service-names.ts';
 import type { EventDraft, EventReason, EventRules, StatusChange } from './status-events.ts';
@@ -45,8 +48,25 @@ function invalidReason({ name, serverNames }: ClusterStatus): EventReason {
   return serverNames.length === 0 ? 'NameConflict' : 'Invalid';
 }
 
+function certificateEvents({ status, was }: StatusChange<ClusterStatus>): readonly EventDraft[] {
+  const { certificate, serverNames } = status;
+  if (certificate === undefined) return [];
+  const before = was?.certificate;
+  const events: EventDraft[] = [];
+  if (!certificate.verifies && before?.verifies !== false) {
+    const message = unverifiableText(serverNames, certificate);
+    events.push({ type: 'Warning', reason: 'CertificateNames', message, shared: 'serving' });
+  }
+  if (certificate.expiry !== 'valid' && before?.expiry !== certificate.expiry) {
+    const message = expiryText(certificate);
+    events.push({ type: 'Warning', reason: 'CertificateExpires', message, shared: 'serving' });
+  }
+  return events;
+}
+
 export const CLUSTER_EVENTS: EventRules<ClusterStatus> = {
   keyOf: ({ namespace, name, origin }) => `${namespace}/${name}/${origin}`,
   stateEvent,
+  extraEvents: certificateEvents,
   waitsForFirst: false,
 };

@@ -148,7 +148,12 @@ describe('a plan', () => {
       api.putSecret(SECRET, DIRECT, PROXIED);
       expect(kinds(planned(seen(), [publication('prod')]))).toEqual(['kubeconfig secrets prod-kubeconfig']);
       const { resourceVersion = '' } = api.secrets.get(SECRET) ?? {};
-      api.findings.set(SECRET, { resourceVersion, server: null, skipReason: 'it is not YAML' });
+      api.findings.set(SECRET, {
+        resourceVersion,
+        server: null,
+        tlsServerName: null,
+        skipReason: 'it is not YAML',
+      });
       const plan = planned(seen(), [publication('prod')]);
       expect(kinds(plan)).toEqual([]);
       expect(plan.publications.get('prod')).toMatchObject({ kubeconfig: 'left-alone' });

@@ -1,12 +1,13 @@
-// Plans the server of one cluster's kubeconfig. Instances rewrite it to the proxy only while one of them is ready. When the cluster
+// Plans the server and the `tls-server-name` of one cluster's kubeconfig. Instances rewrite it to the proxy only while one of them is ready. When the cluster
 // is no longer proxied, they restore it before the Service is deleted. Instances write in turn, so two never overwrite each other.
 // The next instance writes if the first does not. A Secret is read only after it changed. Pure.
 
-import { kubeconfigName, type Publication, proxiedServer } from '../desired/publication.ts';
+import { kubeconfigName, type Publication } from '../desired/publication.ts';
 import { isFirst, KUBECONFIG, rankAmong, turnAtMs } from '../instance/turn-order.ts';
-import type { KubeconfigFinding, KubeconfigSecret } from '../objects/observed-objects.ts';
+import type { KubeconfigFinding, KubeconfigSecret, KubeconfigTarget } from '../objects/observed-objects.ts';
 import type { OwnedSlice } from '../objects/slice-index.ts';
 import type { KubeWorld } from '../world/kube-world.ts';
+import { type ChosenTarget, chosenTarget } from './kubeconfig-target.ts';
 import type { Action, PublicationStatus } from './plan.ts';
 
 export interface KubeconfigPlan {
@@ -30,12 +31,15 @@ export interface KubeconfigQuestion {
   readonly waitsSinceMs: number | null;
 }
 
+/** How long the first write waits for the names in the certificate. A handshake takes three seconds at most. */
+const NAMES_WAIT_MS = 10_000;
+
 const NOT_NOW = { action: null, waiting: null } as const;
 
 export function kubeconfigPlan(question: KubeconfigQuestion): KubeconfigPlan {
   const { publication, kube, namespace } = question;
-  const { cluster, want } = publication;
-  const key = `${publication.namespace}/${kubeconfigName(cluster)}`;
+  const { want } = publication;
+  const key = `${publication.namespace}/${kubeconfigName(publication.cluster)}`;
   const secret = kube.kubeconfigs?.get(key);
   if (secret === undefined) {
     const state = kube.kubeconfigs === null ? 'unread' : 'absent';
@@ -43,15 +47,21 @@ export function kubeconfigPlan(question: KubeconfigQuestion): KubeconfigPlan {
   }
   const finding = kube.findings.get(key);
   const known = finding?.resourceVersion === secret.resourceVersion ? finding : undefined;
-  const ours = proxiedServer(cluster, namespace);
-  const state = stateOf(known, ours, secret.recordedServer !== null);
-  if (known !== undefined && known.skipReason !== null) {
+  const slices = readySlices(question);
+  const chosen = chosenTarget({ publication, slices, instance: kube.self.instance, namespace, secret });
+  const state = stateOf(known, chosen, secret.recordedServer !== null);
+  // A field of another writer does not keep Isthmus from taking its own server back.
+  const isRestorable = want === 'leaving' && known?.server != null;
+  if (known !== undefined && known.skipReason !== null && !isRestorable) {
     const problem = `Secret ${key} is left alone: ${known.skipReason}`;
     return { state, leadsHere: false, problem, ...NOT_NOW };
   }
   if (want === 'leaving') return { state, ...restored(question, key, secret) };
-  const turn = want === 'live' ? rewritten(question, secret, known, ours) : NOT_NOW;
-  return { state, leadsHere: secret.recordedServer !== null, problem: null, ...turn };
+  const leadsHere = secret.recordedServer !== null;
+  if (chosen.kind === 'unverifiable' && want === 'live')
+    return { state, leadsHere, problem: `Secret ${key} is not written: ${chosen.reason}`, ...NOT_NOW };
+  const turn = want === 'live' ? rewritten(question, secret, known, chosen) : NOT_NOW;
+  return { state, leadsHere, problem: null, ...turn };
 }
 
 type Turn = Pick<KubeconfigPlan, 'action' | 'waiting'>;
@@ -77,7 +87,12 @@ function restored(question: KubeconfigQuestion, key: string, { recordedServer }:
   // A peer with a ready slice still treats the cluster as proxied, and would rewrite the kubeconfig again.
   const isAlone = readyInstances(question).every((instance) => instance === kube.self.instance);
   const mayRestore = isFirst(kube.peers) || (kube.kubeconfigsWatched && isAlone);
-  const restore = write(publication, { server, annotate: false, why: 'the cluster is no longer proxied' });
+  const restore = write(publication, {
+    server,
+    tlsServerName: null,
+    annotate: false,
+    why: 'the cluster is no longer proxied',
+  });
   const turn = mayRestore ? inTurn(question, kube.peers.rank, restore) : NOT_NOW;
   return { leadsHere: true, problem: null, ...turn };
 }
@@ -85,33 +100,49 @@ function restored(question: KubeconfigQuestion, key: string, { recordedServer }:
 /** The cluster is live: the kubeconfig gets the server of the proxy. */
 function rewritten(
   question: KubeconfigQuestion,
-  { recordedServer }: KubeconfigSecret,
+  { recordedServer, recordedTlsName }: KubeconfigSecret,
   known: KubeconfigFinding | undefined,
-  ours: string,
+  { kind, target: ours }: ChosenTarget,
 ): Turn {
   const { publication, kube } = question;
   const ready = readyInstances(question);
   if (!ready.includes(kube.self.instance)) return NOT_NOW;
   const rank = rankAmong(kube.self.instance, ready);
-  const isMarked = recordedServer === ours;
-  const done = known !== undefined && known.server === ours && isMarked;
+  const isMarked = isTarget({ server: recordedServer, tlsServerName: recordedTlsName }, ours);
+  const done = known !== undefined && isTarget(known, ours) && isMarked;
   // Only a read shows whether the server in an annotated Secret was changed. The first instance reads it. The others act only
   // if our annotation is missing. Otherwise every instance would read every change.
   const isNeeded = rank === 0 ? !done : kube.kubeconfigsWatched && !isMarked;
   if (!isNeeded) return NOT_NOW;
   const why = 'the cluster has a ready endpoint';
-  return inTurn(question, rank, write(publication, { server: ours, annotate: true, why }));
+  const turn = inTurn(question, rank, write(publication, { ...ours, annotate: true, why }));
+  return kind === 'unread' ? afterNames(question, turn) : turn;
 }
 
+/** The names in the certificate are still being read. */
+function afterNames({ kube, waitsSinceMs }: KubeconfigQuestion, { action, waiting }: Turn): Turn {
+  const sinceMs = waitsSinceMs ?? kube.nowMs;
+  const untilMs = Math.max(sinceMs + NAMES_WAIT_MS, waiting?.untilMs ?? 0);
+  return { action: kube.nowMs >= untilMs ? action : null, waiting: { sinceMs, untilMs } };
+}
+
+const isTarget = (
+  found: Pick<KubeconfigFinding, 'server' | 'tlsServerName'>,
+  ours: KubeconfigTarget,
+): boolean => found.server === ours.server && found.tlsServerName === ours.tlsServerName;
+
 /** The live instances with a ready slice. */
-const readyInstances = ({ slices, kube }: KubeconfigQuestion): string[] =>
-  slices.flatMap(({ ready, instance }) => (ready && kube.peers.live.has(instance) ? [instance] : []));
+const readyInstances = (question: KubeconfigQuestion): string[] =>
+  readySlices(question).map(({ instance }) => instance);
+
+const readySlices = ({ slices, kube }: KubeconfigQuestion): OwnedSlice[] =>
+  slices.filter(({ ready, instance }) => ready && kube.peers.live.has(instance));
 
 type Write = Extract<Action, { readonly kind: 'kubeconfig' }>;
 
 const write = (
   { cluster, namespace }: Publication,
-  change: Pick<Write, 'server' | 'annotate' | 'why'>,
+  change: Pick<Write, 'server' | 'tlsServerName' | 'annotate' | 'why'>,
 ): Action => ({
   kind: 'kubeconfig',
   resource: 'secrets',
@@ -129,11 +160,12 @@ function inTurn({ kube, waitsSinceMs }: KubeconfigQuestion, rank: number, action
 }
 
 function stateOf(
-  known: { readonly server: string | null; readonly skipReason: string | null } | undefined,
-  ours: string,
+  known: KubeconfigFinding | undefined,
+  { kind, target }: ChosenTarget,
   marked: boolean,
 ): PublicationStatus['kubeconfig'] {
+  if (kind === 'unverifiable' && known?.skipReason == null) return 'unverifiable';
   if (known === undefined) return marked ? 'proxied' : 'unread';
   if (known.skipReason !== null) return 'left-alone';
-  return known.server === ours ? 'proxied' : 'direct';
+  return isTarget(known, target) ? 'proxied' : 'direct';
 }

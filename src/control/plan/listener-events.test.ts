@@ -34,7 +34,7 @@ function reported(isFirst = true) {
       nowMs += 3_600_000;
     },
     see: (...listeners: readonly ListenerStatus[]) => {
-      const context = { objectOf, isFirst, instance: 'net-1', nowMs };
+      const context = { objectOf, isFirst, isFirstServing: () => true, instance: 'net-1', nowMs };
       const result = statusEvents(LISTENER_EVENTS, listeners, context, memory);
       memory = result.memory;
       return result.events.map(({ type, reason }) => `${type} ${reason}`);

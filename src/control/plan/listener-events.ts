@@ -22,19 +22,19 @@ function stateEvent({ status, was, isStarting, instance }: StatusChange<Listener
   return { type: 'Warning', reason: 'NotServing', message, shared: false };
 }
 
-/** The Event about a name conflict; null: none. An invalid listener without a Service already reports the conflict as its reason. */
-function nameEvent({ status, was }: StatusChange<ListenerStatus>): EventDraft | null {
+/** The Event about a name conflict. An invalid listener without a Service already reports the conflict as its reason. */
+function nameEvents({ status, was }: StatusChange<ListenerStatus>): readonly EventDraft[] {
   const { nameConflict, service, state } = status;
-  if (nameConflict === undefined || nameConflict === was?.nameConflict) return null;
-  if (service === null && state === 'invalid') return null;
+  if (nameConflict === undefined || nameConflict === was?.nameConflict) return [];
+  if (service === null && state === 'invalid') return [];
   const message = `its Service is called ${service}: ${nameConflict}`;
-  return { type: 'Warning', reason: 'NameConflict', message, shared: true };
+  return [{ type: 'Warning', reason: 'NameConflict', message, shared: true }];
 }
 
 export const LISTENER_EVENTS: EventRules<ListenerStatus> = {
   keyOf: ({ namespace, name }) => `${namespace}/${name}`,
   stateEvent,
-  extraEvent: nameEvent,
+  extraEvents: nameEvents,
   // In the first few turns, listeners may not have been listed yet.
   waitsForFirst: true,
 };

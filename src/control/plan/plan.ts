@@ -28,10 +28,12 @@ export type Action =
     })
   | (Target & { readonly kind: 'delete'; readonly uid: string; readonly resourceVersion: string })
   | (Target & {
-      /** Read the Secret, check it, and write its server if it differs. The content never becomes part of a plan. */
+      /** Read the Secret, check it, and write these two fields if they differ. The content never becomes part of a plan. */
       readonly kind: 'kubeconfig';
       readonly server: string;
-      /** true writes our annotation; false removes it. */
+      /** null: the entry gets none, and one that Isthmus wrote is removed. */
+      readonly tlsServerName: string | null;
+      /** true writes our annotations; false removes them. */
       readonly annotate: boolean;
     })
   /** Writes only the status subresource. */
@@ -78,7 +80,7 @@ export interface PublicationStatus {
   readonly slice: 'ready' | 'terminating' | 'absent';
   /** Number of instances that are ready for clients, including this one. */
   readonly readyInstances: number;
-  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone';
+  readonly kubeconfig: 'proxied' | 'direct' | 'unread' | 'absent' | 'left-alone' | 'unverifiable';
   /** What is wrong, for an operator; null if there is no problem. */
   readonly problem: string | null;
 }

@@ -11,9 +11,10 @@
 import { type Publication, serviceNameOf } from '../desired/publication.ts';
 import type { Self } from '../instance/instance-state.ts';
 import { formatTimestamp, parseTimestamp } from '../instance/timestamp-liveness.ts';
+import { recordText } from '../objects/certificate-record.ts';
 import { sliceName } from '../objects/instance-name.ts';
 import { metadataPatch } from '../objects/metadata-patch.ts';
-import { TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
+import { SERVER_CERTIFICATE_ANNOTATION, TIMESTAMP_ANNOTATION } from '../objects/object-labels.ts';
 import { type EndpointSliceObject, endpointSliceOf } from '../objects/published-objects.ts';
 import type { Tags } from '../objects/resource-tags.ts';
 import { isReady, type OwnedSlice } from '../objects/slice-index.ts';
@@ -212,8 +213,16 @@ function wantedSlice(
     timestamp: mode === 'timestamp' ? freshTimestamp(written, kube.wallMs) : null,
     terminating,
     tags: tagsOf(publication, found?.object.metadata, tags),
+    ...certificateOf(publication, found),
     ...(listener && { listener }),
   });
+}
+
+/** While nothing was read, for example after a restart, the record of the last reading stays. */
+function certificateOf({ certificate }: Publication, found: OwnedSlice | null): { certificate?: string } {
+  if (typeof certificate === 'object') return { certificate: recordText(certificate) };
+  const kept = found?.object.metadata?.annotations?.[SERVER_CERTIFICATE_ANNOTATION];
+  return kept === undefined ? {} : { certificate: kept };
 }
 
 /** While the listen port is unknown, the published port stays. This happens only during a withdrawal. */

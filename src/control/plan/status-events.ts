@@ -11,6 +11,8 @@ export type EventReason =
   | 'NameInvalid'
   | 'NameConflict'
   | 'NotProxied'
+  | 'CertificateNames'
+  | 'CertificateExpires'
   /** Additional listeners only. */
   | 'Serving'
   | 'NotServing';
@@ -32,8 +34,10 @@ export interface StatusEvent {
 }
 
 export interface EventDraft extends Omit<StatusEvent, 'object'> {
-  /** All instances see the same change, so only the first live instance reports it. */
-  readonly shared: boolean;
+  /**
+   * `true`: all instances see the same change, so only the first live instance reports it. `serving`: the first one with a ready slice.
+   */
+  readonly shared: boolean | 'serving';
 }
 
 interface Status {
@@ -55,8 +59,8 @@ export interface EventRules<S extends Status> {
   readonly keyOf: (status: S) => string;
   /** Called after a change of state, or of the reason for `invalid`; null: no Event. */
   readonly stateEvent: (change: StatusChange<S>) => EventDraft | null;
-  /** Called for every changed status; null: no additional Event. */
-  readonly extraEvent?: (change: StatusChange<S>) => EventDraft | null;
+  /** Called for every changed status: the additional Events. */
+  readonly extraEvents?: (change: StatusChange<S>) => readonly EventDraft[];
   /** True if the first turns may have no status. The first statuses that appear count as existing at the start. */
   readonly waitsForFirst: boolean;
 }
@@ -66,6 +70,8 @@ export interface StatusEventsContext<S> {
   readonly objectOf: (status: S) => EventObject | null;
   /** Whether this instance is the first live one by name. Only that instance reports shared changes. */
   readonly isFirst: boolean;
+  /** Whether no live instance before this one has a ready slice of the object. */
+  readonly isFirstServing: (status: S) => boolean;
   readonly instance: string;
   /** Monotonic. */
   readonly nowMs: number;
@@ -88,7 +94,7 @@ const QUIET_MS = 60_000;
 export function statusEvents<S extends Status>(
   rules: EventRules<S>,
   statuses: readonly S[],
-  { objectOf, isFirst, instance, nowMs }: StatusEventsContext<S>,
+  { objectOf, isFirst, isFirstServing, instance, nowMs }: StatusEventsContext<S>,
   before: EventMemory<S> | null,
 ): { readonly events: readonly StatusEvent[]; readonly memory: EventMemory<S> | null } {
   const startedAtMs = before?.startedAtMs ?? nowMs;
@@ -106,9 +112,13 @@ export function statusEvents<S extends Status>(
     if (was === status) continue;
     const change = { status, was, isStarting: starting.has(key), instance };
     if (status.state === 'serving') starting.delete(key);
-    const all = [isNewState(change) ? rules.stateEvent(change) : null, rules.extraEvent?.(change) ?? null];
+    const all = [
+      isNewState(change) ? rules.stateEvent(change) : null,
+      ...(rules.extraEvents?.(change) ?? []),
+    ];
     for (const draft of all) {
-      if (draft === null || (draft.shared && !isFirst)) continue;
+      if (draft === null || (draft.shared === true && !isFirst)) continue;
+      if (draft.shared === 'serving' && !isFirstServing(status)) continue;
       const object = objectOf(status);
       const { type, reason, message } = draft;
       if (object !== null) events.push({ object, type, reason, message });

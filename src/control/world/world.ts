@@ -1,5 +1,6 @@
 // All input of one turn of the loop, as one frozen value. It is sorted, so equal observations give equal values. Where the
 // current observation is incomplete, it keeps the data of earlier turns. Pure.
+import type { CertificateReading } from '../../health/server-certificate.ts';
 import type { TargetHealth } from '../../health/target-health.ts';
 import type { NetnsEntry, NetnsSnapshot } from '../../netns/netns-directory.ts';
 import type { PortOutcome } from '../../routing/route-table.ts';
@@ -20,6 +21,8 @@ export interface Observed {
   readonly netns: NetnsSnapshot;
   /** By backend key. A backend without an entry has not been checked yet. */
   readonly health: ReadonlyMap<string, TargetHealth>;
+  /** By backend key; absent: no certificate is read. */
+  readonly certificates?: ReadonlyMap<string, CertificateReading>;
   /** null without a Kubernetes API: nothing is published, so nothing has to be withdrawn. */
   readonly kube?: KubeWorld | null;
   /** The outcome of each requested port, by name; absent: nothing is known yet. */
@@ -66,6 +69,8 @@ export interface World {
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
   readonly health: ReadonlyMap<string, TargetHealth>;
+  /** By backend key. A backend without an entry was not read yet. */
+  readonly certificates: ReadonlyMap<string, CertificateReading>;
   readonly sourceProblems: readonly Problem[];
 }
 
@@ -119,6 +124,7 @@ export function worldOf(
     ),
     // A copy, because the prober continues to write to its own map.
     health: new Map(health),
+    certificates: observed.certificates ?? new Map(),
     sourceProblems: Object.freeze(
       [...source.problems, ...listeners.problems].sort(
         (a, b) => byText(a.origin, b.origin) || byText(a.reason, b.reason),

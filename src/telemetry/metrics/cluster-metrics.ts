@@ -59,6 +59,18 @@ export const clusterMetrics = ({ clusters, connectionsPerCluster }: ClusterMetri
         (objects) => objects.flatMap(({ backends }) => backends).filter(({ up }) => up).length,
       ),
   },
+  {
+    name: 'isthmus_cluster_certificate_not_after_seconds',
+    type: 'gauge',
+    help: 'End of the certificate of the API server, in seconds since the epoch; absent while it is unknown',
+    labelNames: ['namespace', 'cluster'],
+    samples: () =>
+      perCluster(
+        clusters().filter(({ certificate }) => certificate !== undefined),
+        (objects) =>
+          Math.min(...objects.map(({ certificate }) => Date.parse(certificate?.notAfter ?? '') / 1000)),
+      ),
+  },
 ];
 
 /** One sample per name of a cluster. Two objects may claim one name: the cluster is served even though one object is rejected. */

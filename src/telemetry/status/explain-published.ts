@@ -88,6 +88,13 @@ function kubeconfigLink(publication: PublicationStatus, name: string, published:
         problem ?? `${secret} is left alone`,
         `To use the proxy, set its server to https://${name}.<namespace>:6443.`,
       );
+    case 'unverifiable':
+      return link(
+        'kubeconfig',
+        'broken',
+        problem ?? `${secret} is not written: the certificate has none of the names`,
+        'Add one of these names to the certificate: the label api_server_cert_sans of Magnum, or certSANs of kubeadm.',
+      );
     case 'direct':
     case 'unread': {
       const says = `${secret} does not point to the Service`;

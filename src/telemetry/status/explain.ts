@@ -28,6 +28,7 @@ export function explain(view: StatusView, asked: string): Explanation {
     chain,
     notes: [
       ...networkNotes(cluster),
+      ...(cluster.certificate?.problems ?? []),
       ...notesOn(view, others),
       ...pressureNotes(view.pressure, view.startedAt),
     ],

@@ -1,6 +1,7 @@
 // A small in-memory API for tests. It carries out the actions of plans as the real API does, preconditions included, and
 // returns the worlds that instances see.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { DesiredState } from '../../../src/control/desired/desired-state.ts';
 import type { Publication } from '../../../src/control/desired/publication.ts';
 import type { Peers, Self } from '../../../src/control/instance/instance-state.ts';
@@ -24,6 +25,13 @@ export const SETTINGS = {
 
 interface StoredSecret extends KubeconfigSecret {
   readonly server: string | null;
+  readonly tlsServerName: string | null;
+}
+
+/** The fields that an action writes to a Secret, and their marks. */
+function writtenFields({ server, tlsServerName, annotate }: Extract<Action, { kind: 'kubeconfig' }>) {
+  const marks = annotate ? { server, tlsServerName } : { server: null, tlsServerName: null };
+  return { server, tlsServerName, recordedServer: marks.server, recordedTlsName: marks.tlsServerName };
 }
 
 export class ModelApi {
@@ -43,7 +51,8 @@ export class ModelApi {
   }
 
   putSecret(key: string, server: string, recordedServer: string | null = null): void {
-    this.secrets.set(key, { resourceVersion: this.#next(), recordedServer, server });
+    const none = { tlsServerName: null, recordedTlsName: null };
+    this.secrets.set(key, { resourceVersion: this.#next(), recordedServer, server, ...none });
   }
 
   /** Skips actions that the API server rejects, as `apply` does: the next plan decides again. */
@@ -76,13 +85,13 @@ export class ModelApi {
           const key = `${action.namespace}/${name}`;
           const secret = this.secrets.get(key);
           if (secret === undefined) break;
-          const recordedServer = action.annotate ? action.server : null;
-          if (secret.server !== action.server || secret.recordedServer !== recordedServer) {
-            this.secrets.set(key, { resourceVersion: this.#next(), recordedServer, server: action.server });
+          const written = writtenFields(action);
+          if (!isDeepStrictEqual({ ...written, resourceVersion: secret.resourceVersion }, secret)) {
+            this.secrets.set(key, { resourceVersion: this.#next(), ...written });
             this.writes += 1;
           }
-          const { resourceVersion } = this.secrets.get(key) as StoredSecret;
-          this.findings.set(key, { resourceVersion, server: action.server, skipReason: null });
+          const { resourceVersion, server, tlsServerName } = this.secrets.get(key) as StoredSecret;
+          this.findings.set(key, { resourceVersion, server, tlsServerName, skipReason: null });
         }
       }
     }
