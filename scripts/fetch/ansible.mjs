@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cached, fetchStep } from './downloader.mjs';
+import { cached, installPython } from './downloader.mjs';
 
 const REQUIREMENTS = join(dirname(fileURLToPath(import.meta.url)), 'ansible-requirements.txt');
 /** The Python that the wheels are for. The machine's own can be another one. */
@@ -15,10 +15,8 @@ const PLATFORMS = { x64: 'manylinux2014_x86_64', arm64: 'manylinux2014_aarch64' 
 export async function ensureAnsible() {
   const path = await cached(`ansible-core-2.18.19-${process.arch}`, async (directory) => {
     mkdirSync(directory);
-    const target = ['--target', directory, '--platform', PLATFORMS[process.arch], ...PYTHON];
-    const args = ['--quiet', '--no-deps', '--only-binary=:all:', '--no-compile', '--require-hashes'];
-    const install = ['-m', 'pip', 'install', ...args, ...target, '--requirement', REQUIREMENTS];
-    await fetchStep('fetching ansible-core 2.18.19 from PyPI', 'python3', install);
+    const target = ['--platform', PLATFORMS[process.arch], ...PYTHON];
+    await installPython('fetching ansible-core 2.18.19 from PyPI', directory, REQUIREMENTS, target);
   });
   return { ISTHMUS_TEST_ANSIBLE: path };
 }

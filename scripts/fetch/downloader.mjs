@@ -2,6 +2,7 @@
 // filled once, under a lock, and renamed into place when it is complete. Every source checks what it sends: apt by signature, pip by
 // the hashes given here, Go by go.sum. (`npm ci` has its own cache and the hashes of package-lock.json.)
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -72,12 +73,29 @@ export async function unpackDebian(directory, packages) {
   rmSync(archives, { recursive: true });
 }
 
-/**
- * Returns the directory of a package from PyPI, without its dependencies. `hashes` are the SHA-256 of its wheels, one per platform; pip
- * rejects every other file.
- */
-export function pythonPackage({ name, version, hashes }) {
+/** Returns the command for pip. Debian's python3 has none, but with python3-venv it makes environments that do. */
+async function ensurePip() {
   if (!onPath('python3')) throw new Error('python3 is not on the PATH');
+  const python = execFileSync('python3', ['-VV'], { encoding: 'utf8' });
+  const hash = createHash('sha256').update(python).digest('hex').slice(0, 16);
+  const fill = (home) =>
+    runStep('making a Python environment with pip', 'python3', ['-m', 'venv', '--clear', home]);
+  // The scripts of an environment contain its path.
+  return join(await cached(`pip-${hash}`, fill, { inPlace: true }), 'bin', 'pip');
+}
+
+/**
+ * Installs the packages of a file with requirements into `directory`, without their dependencies. pip rejects every file whose hash is not
+ * among the requirements. `options` can name another platform.
+ */
+export async function installPython(title, directory, requirements, options = []) {
+  const rules = ['--quiet', '--no-deps', '--only-binary=:all:', '--no-compile', '--require-hashes'];
+  const args = ['install', ...rules, '--target', directory, ...options, '--requirement', requirements];
+  await fetchStep(title, await ensurePip(), args);
+}
+
+/** Returns the directory of a package from PyPI. `hashes` are the SHA-256 of its wheels, one per platform. */
+export function pythonPackage({ name, version, hashes }) {
   return cached(`${name}-${version}-${process.arch}`, async (directory) => {
     mkdirSync(directory);
     const requirements = join(directory, 'requirements.txt');
@@ -85,9 +103,7 @@ export function pythonPackage({ name, version, hashes }) {
       requirements,
       [`${name}==${version}`, ...hashes.map((each) => `--hash=sha256:${each}`)].join(' \\\n  '),
     );
-    const args = ['--quiet', '--no-deps', '--only-binary=:all:', '--no-compile', '--require-hashes'];
-    const install = ['-m', 'pip', 'install', ...args, '--target', directory, '--requirement', requirements];
-    await fetchStep(`fetching ${name} ${version} from PyPI`, 'python3', install);
+    await installPython(`fetching ${name} ${version} from PyPI`, directory, requirements);
   });
 }
 

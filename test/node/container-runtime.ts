@@ -97,6 +97,16 @@ export class ContainerRuntime {
     return this.#node.run('ctr', '--address', SOCKET, '--namespace', 'k8s.io', ...args);
   }
 
+  /** The first process of a running container, as the node counts. */
+  async pid(container: string): Promise<string> {
+    const tasks = await this.ctr('tasks', 'list');
+    const found = tasks.split('\n').find((line) => line.startsWith(container));
+    const [, pid] = found?.split(/\s+/) ?? [];
+    if (container === '' || pid === undefined)
+      throw new Error(`no task of container "${container}" in:\n${tasks}`);
+    return pid;
+  }
+
   /** Imports an archive whose image has this name. The node reads it from its own disk: it does not see temporary files of the test. */
   async importImage(archive: string, name: string): Promise<void> {
     const copy = join(this.#node.disk, 'lib', 'import.tar');

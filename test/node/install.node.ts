@@ -46,8 +46,8 @@ async function clientsAreServed(story: string): Promise<void> {
 
 /** Lines of /proc/<pid>/status of the program on a node. */
 async function processOf(node: NodeName): Promise<Record<string, string>> {
-  const { machine } = bed.node(node);
-  const pid = await machine.run('pgrep', '--oldest', '--full', 'isthmus.* run');
+  const { machine, runtime } = bed.node(node);
+  const pid = await runtime.pid((await release.pod(node)).container);
   const text = await machine.run('cat', `/proc/${pid}/status`);
   return Object.fromEntries(text.split('\n').map((line) => line.split(':\t') as [string, string]));
 }

