@@ -1,8 +1,9 @@
 // The program that Client starts on its machine. `loop <kubeconfig> <milliseconds>` opens a new connection at that interval and sends one
 // request on each. `hold <kubeconfig> <count>` keeps that many connections open and sends a request on each once a second; it prints
-// a line of JSON per answer, with the time at which the request began. `upgrade <kubeconfig> <path>` upgrades a connection and expects an echo. All end with their standard input.
+// a line of JSON per answer, with the time at which the request began, and one when a connection is cut. `upgrade <kubeconfig> <path>` upgrades a connection and expects an echo. All end with their standard input.
 import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions, request } from 'node:https';
+import type { Socket } from 'node:net';
 import { parse } from 'yaml';
 
 const [mode, file, number] = process.argv.slice(2) as [string, string, string];
@@ -23,19 +24,28 @@ const tls: AgentOptions = {
 /** The timeout of one request. TCP retransmits a lost packet after 1, 3 and 7 s; the resolver retries a lost DNS query after 5 s. */
 const PATIENCE_MS = 30_000;
 
+/** The error of a long connection that ended. */
+const CUT = 'it was cut';
+
 let over = false;
 process.stdin.on('end', () => {
   over = true;
 });
 process.stdin.resume();
 
-function ask(agent: Agent, onNewSocket: () => void = () => {}): Promise<void> {
+interface AskOptions {
+  /** Part of every line of output. */
+  readonly about?: object;
+  readonly onNewSocket?: (socket: Socket) => void;
+}
+
+function ask(agent: Agent, { about = {}, onNewSocket = () => {} }: AskOptions = {}): Promise<void> {
   const started = performance.now();
   const at = Date.now();
   return new Promise((resolve) => {
     const say = (answer: { ok: boolean; error?: string }) => {
       const ms = Math.round(performance.now() - started);
-      process.stdout.write(`${JSON.stringify({ ...answer, at, ms })}\n`);
+      process.stdout.write(`${JSON.stringify({ ...answer, at, ms, ...about })}\n`);
       resolve();
     };
     const sent = request(new URL('/version', url), { agent, timeout: PATIENCE_MS }, (response) => {
@@ -43,7 +53,7 @@ function ask(agent: Agent, onNewSocket: () => void = () => {}): Promise<void> {
       response.on('end', () => say({ ok: response.statusCode === 200 }));
       response.on('error', (error) => say({ ok: false, error: error.message }));
     });
-    sent.on('socket', () => sent.reusedSocket || onNewSocket());
+    sent.on('socket', (socket) => sent.reusedSocket || onNewSocket(socket));
     sent.on('timeout', () => sent.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
     sent.on('error', (error: NodeJS.ErrnoException) =>
       say({ ok: false, error: error.code ?? error.message }),
@@ -65,16 +75,19 @@ async function loop(everyMs: number): Promise<void> {
   await Promise.all(under);
 }
 
-async function hold(): Promise<void> {
+async function hold(connection: number): Promise<void> {
   const agent = new Agent({ ...tls, keepAlive: true, maxSockets: 1 });
-  let sockets = 0;
-  const opened = () => {
-    sockets += 1;
-    if (sockets > 1)
-      process.stdout.write(`${JSON.stringify({ ok: false, at: Date.now(), ms: 0, error: 'it was cut' })}\n`);
-  };
+  const about = { connection };
+  // An attempt that fails is in the answer of its request. Only a connection that was open can be cut.
+  const onNewSocket = (socket: Socket) =>
+    socket.once('secureConnect', () =>
+      socket.once('close', () => {
+        const line = { ok: false, error: CUT, at: Date.now(), ms: 0, ...about };
+        if (!over) process.stdout.write(`${JSON.stringify(line)}\n`);
+      }),
+    );
   while (!over) {
-    await ask(agent, opened);
+    await ask(agent, { about, onNewSocket });
     await pause(1000);
   }
   agent.destroy();
@@ -113,5 +126,5 @@ function upgrade(path: string): Promise<void> {
 
 if (mode === 'upgrade') await upgrade(number);
 else if (mode === 'loop') await loop(Number(number));
-else await Promise.all(Array.from({ length: Number(number) }, hold));
+else await Promise.all(Array.from({ length: Number(number) }, (_, connection) => hold(connection)));
 process.exit(0);

@@ -48,6 +48,8 @@ export interface Try {
   readonly at: number;
   readonly ms: number;
   readonly error?: string;
+  /** Which of the connections of `hold`. */
+  readonly connection?: number;
 }
 
 export class Client {

@@ -129,7 +129,7 @@ async function stopsBesideTheOldPod(fault: Fault, story: string, values: Values)
     await daemonSetShows({ updatedNumberScheduled, numberReady, numberUnavailable });
     await onlyTheseServe(before, failed);
   });
-  for (const each of Object.values(seen)) expect(each).toMatchObject({ failed: {}, cut: 0 });
+  for (const each of Object.values(seen)) expect(each).toMatchObject({ failed: {}, cuts: [] });
 }
 
 for (const fault of FAULTS)

@@ -10,21 +10,21 @@ export interface Seen {
   readonly connections: number;
   /** Failed connections by error, such as `ECONNREFUSED` or `ECONNRESET`. */
   readonly failed: Readonly<Record<string, number>>;
-  /** From the first failed attempt to the end of the last one, in seconds. */
-  readonly outageSeconds: number;
+  /** The longest time between the answers of two successful new connections, in seconds. */
+  readonly gapSeconds: number;
   /** The slowest successful new connection, in seconds. */
   readonly slowestSeconds: number;
-  /** Long connections that ended, of those that were open. */
-  readonly cut: number;
+  /** When each long connection that ended did so, in milliseconds since 1970, the earliest first. */
+  readonly cuts: readonly number[];
+  /** The number of long connections. */
   readonly long: number;
-  /** When the first long connection ended, in milliseconds since 1970; null: none did. */
-  readonly firstCutMs: number | null;
 }
 
 /** New connections to one cluster, one every 50 ms, and four that stay open with a request each second. */
 export class Clients {
   readonly #new: Loop;
   readonly #long: Loop;
+  #servedAt = Number.NaN;
 
   constructor(client: Client, kubeconfig: string) {
     this.#new = client.loop(kubeconfig, EVERY_MS);
@@ -35,6 +35,7 @@ export class Clients {
   async served(): Promise<void> {
     await this.#new.more(20);
     await this.#long.more(2 * LONG);
+    this.#servedAt = Date.now();
   }
 
   /** Waits for this many more successful new connections. */
@@ -47,7 +48,7 @@ export class Clients {
     await this.#new.finish();
     await this.#long.finish();
     const seen = summary(this.#new.tries, this.#long.failures);
-    console.log(`${story}: ${inWords(seen)}`);
+    console.log(`${story}: ${inWords(seen, this.#servedAt)}`);
     return seen;
   }
 
@@ -58,28 +59,39 @@ export class Clients {
   }
 }
 
-function summary(tries: readonly Try[], cuts: readonly Try[]): Seen {
-  const failures = tries.filter(({ ok }) => !ok);
+/** `ends` are the failures of the long connections: a request that fails after a cut is part of it. */
+export function summary(tries: readonly Try[], ends: readonly Try[]): Seen {
   const failed: Record<string, number> = {};
-  for (const { error = 'wrong answer' } of failures) failed[error] = (failed[error] ?? 0) + 1;
-  const first = Math.min(...failures.map(({ at }) => at));
-  const last = Math.max(...failures.map(({ at, ms }) => at + ms));
-  const slowest = Math.max(0, ...tries.filter(({ ok }) => ok).map(({ ms }) => ms));
+  for (const { ok, error = 'wrong answer' } of tries) if (!ok) failed[error] = (failed[error] ?? 0) + 1;
+  const good = tries.filter(({ ok }) => ok);
+  const answers = good.map(({ at, ms }) => at + ms).sort((left, right) => left - right);
+  const gaps = answers.slice(1).map((at, index) => at - (answers[index] as number));
+  const cuts = new Map<number | undefined, number>();
+  for (const { connection, at } of ends) cuts.set(connection, Math.min(at, cuts.get(connection) ?? at));
   return {
     connections: tries.length,
     failed,
-    outageSeconds: failures.length === 0 ? 0 : (last - first) / 1000,
-    slowestSeconds: slowest / 1000,
-    cut: cuts.length,
+    gapSeconds: Math.max(0, ...gaps) / 1000,
+    slowestSeconds: Math.max(0, ...good.map(({ ms }) => ms)) / 1000,
+    cuts: [...cuts.values()].sort((left, right) => left - right),
     long: LONG,
-    firstCutMs: cuts.length === 0 ? null : Math.min(...cuts.map(({ at }) => at)),
   };
 }
 
-function inWords({ connections, failed, outageSeconds, slowestSeconds, cut, long }: Seen): string {
+/** One line. Times of cuts count from the beginning of the story. */
+export function inWords(
+  { connections, failed, gapSeconds, slowestSeconds, cuts, long }: Seen,
+  from: number,
+): string {
   const kinds = Object.entries(failed).map(([error, count]) => `${count} ${error}`);
-  const lost = kinds.length === 0 ? '0 failed' : `${kinds.join(', ')} within ${outageSeconds.toFixed(1)} s`;
-  return `${connections} new connections, ${lost}, slowest ${slowestSeconds.toFixed(1)} s; ${cut} cuts of ${long} long ones`;
+  const lost = kinds.length === 0 ? '0 failed' : kinds.join(', ');
+  const when = cuts.map((at) => `${((at - from) / 1000).toFixed(1)} s`).join(', ');
+  const cut =
+    cuts.length === 0
+      ? `0 of ${long} long ones cut`
+      : `${cuts.length} of ${long} long ones cut after ${when}`;
+  const slow = `longest time without an answer ${gapSeconds.toFixed(1)} s, slowest ${slowestSeconds.toFixed(1)} s`;
+  return `${connections} new connections, ${lost}, ${slow}; ${cut}`;
 }
 
 export interface StoryOptions<Name extends string> {

@@ -41,7 +41,7 @@ async function clientIsAnswered(): Promise<void> {
 
 async function clientsAreServed(story: string): Promise<void> {
   const { alpha } = await whileConnected(bed, { story, clusters: ['alpha'] }, async () => {});
-  expect(alpha).toMatchObject({ failed: {}, cut: 0 });
+  expect(alpha).toMatchObject({ failed: {}, cuts: [] });
 }
 
 /** Lines of /proc/<pid>/status of the program on a node. */

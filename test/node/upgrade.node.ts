@@ -10,7 +10,7 @@ import { long } from './long.ts';
 import { ONE_AT_A_TIME, Release, SURGE, type Values } from './release.ts';
 
 const NEXT = { image: { tag: 'next' } };
-const NOTHING_LOST = { failed: {}, cut: 0 };
+const NOTHING_LOST = { failed: {}, cuts: [] };
 
 let bed: Bed;
 let release: Release;
@@ -145,7 +145,7 @@ long(
     });
     expect(alpha.failed).toEqual({});
     expect(beta.failed).toEqual({});
-    const afterMs = (beta.firstCutMs ?? 0) - movedMs;
+    const afterMs = (beta.cuts[0] ?? 0) - movedMs;
     console.log(
       `the first long connection of beta ends ${(afterMs / 1000).toFixed(1)} s after its slice changed`,
     );
