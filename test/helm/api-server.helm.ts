@@ -83,16 +83,25 @@ describe('the API server accepts', () => {
   test.each(Object.entries(MATRIX).filter(([, values]) => monitoring !== undefined || !usesOperator(values)))(
     'the chart with %s, without a warning',
     async (_title, values) => {
-      const said = await kubectl(DRY_RUN, renderedText(values));
+      const said = await kubectl(DRY_RUN, renderedText(values, { withHooks: true }));
       expect(said).not.toMatch(/warning/i);
       expect(said).toMatch(/daemonset\.apps\/\S+ serverside-applied/);
+      expect(said).toMatch(/job\.batch\/\S+-uninstall serverside-applied/);
     },
   );
+
+  test('a release with the longest name that Helm allows', async () => {
+    const release = `r${'-1'.repeat(26)}`;
+    expect(release).toHaveLength(53);
+    const said = await kubectl(DRY_RUN, renderedText({}, { release, withHooks: true }));
+    expect(said).toContain(`daemonset.apps/${release}-isthmus serverside-applied`);
+    expect(said).toContain(`job.batch/${release}-uninstall serverside-applied`);
+  });
 
   test.each(readdirSync(PRESETS).filter((name) => name.endsWith('.yaml')))('presets/%s', async (name) => {
     const values = parse(readFileSync(join(PRESETS, name), 'utf8')) as Values;
     if (monitoring === undefined && usesOperator(values)) return;
-    expect(await kubectl(DRY_RUN, renderedText(values))).not.toMatch(/warning/i);
+    expect(await kubectl(DRY_RUN, renderedText(values, { withHooks: true }))).not.toMatch(/warning/i);
   });
 
   test.each(['isthmus.yaml', 'isthmus-pod-network.yaml'])(

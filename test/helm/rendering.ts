@@ -30,22 +30,24 @@ function withFile<T>(values: Values, use: (file: string) => T): T {
   }
 }
 
-const RELEASE = ['isthmus', '--namespace', 'magnum-system'] as const;
+const NAMESPACE = 'magnum-system';
 
 export interface RenderOptions {
   readonly chart?: string;
   readonly namespace?: string;
+  /** The name of the release. */
+  readonly release?: string;
   /** Also the objects that exist during `helm uninstall` only. */
   readonly withHooks?: boolean;
 }
 
 export function renderedText(
   values: Values = {},
-  { chart = CHART, namespace, withHooks = false }: RenderOptions = {},
+  { chart = CHART, namespace = NAMESPACE, release = 'isthmus', withHooks = false }: RenderOptions = {},
 ): string {
-  const place = namespace === undefined ? RELEASE : ['isthmus', '--namespace', namespace];
   const hooks = withHooks ? [] : ['--no-hooks'];
-  return withFile(values, (file) => helm('template', ...place, ...hooks, chart, '--values', file));
+  const args = [release, '--namespace', namespace, ...hooks, chart];
+  return withFile(values, (file) => helm('template', ...args, '--values', file));
 }
 
 export function rendered(values: Values = {}, options: RenderOptions = {}): readonly Rendered[] {
@@ -61,7 +63,7 @@ export function rendered(values: Values = {}, options: RenderOptions = {}): read
 export function refusal(values: Values): string {
   return withFile(values, (file) => {
     const { ISTHMUS_HELM: program = '' } = process.env;
-    const args = ['template', ...RELEASE, CHART, '--values', file];
+    const args = ['template', 'isthmus', '--namespace', NAMESPACE, CHART, '--values', file];
     const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
     if (status === 0) throw new Error(`Helm takes ${JSON.stringify(values)}`);
     return stderr;

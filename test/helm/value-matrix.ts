@@ -108,6 +108,11 @@ export const MATRIX: Readonly<Record<string, Values>> = {
       readiness: { periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 60 },
     },
   },
+  'names as long as Kubernetes allows': {
+    nameOverride: 'n'.repeat(63),
+    fullnameOverride: `${'f'.repeat(52)}-${'f'.repeat(10)}`,
+    monitoring: { serviceMonitor: { enabled: true } },
+  },
   'everything else': {
     nameOverride: 'narrows',
     fullnameOverride: 'the-narrows',

@@ -135,6 +135,14 @@ httpGet:
 {{- else if eq $enabled "true" }}true{{ end }}
 {{- end }}
 
+{{/*
+The name of the objects that `helm uninstall` creates, and of the Job's Pod label. The API server accepts 63 characters for a Job and for a
+label; the full name may have as many.
+*/}}
+{{- define "isthmus.uninstallName" -}}
+{{- include "isthmus.fullname" . | trunc 53 | trimSuffix "-" }}-uninstall
+{{- end }}
+
 {{/* Values that contradict each other: a schema cannot express that. */}}
 {{- define "isthmus.contradictions" -}}
 {{- $ports := list (int .Values.listen.port) (int .Values.admin.port) (int .Values.health.port) }}
