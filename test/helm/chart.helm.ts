@@ -286,7 +286,8 @@ describe('the Pods', () => {
 
   test('have ten minutes of failed readiness probes during a handover, whatever their period', () => {
     const failures = (periodSeconds: number) =>
-      containerOf(daemonSet({ probes: { readiness: { periodSeconds } } })).readinessProbe.failureThreshold;
+      containerOf(daemonSet({ minReadySeconds: 0, probes: { readiness: { periodSeconds } } })).readinessProbe
+        .failureThreshold;
     expect([1, 5, 7, 40].map((period) => [period, failures(period)])).toEqual([
       [1, 600],
       [5, 120],
@@ -567,6 +568,50 @@ test('before `helm uninstall` a Job may delete the DaemonSet of its release, and
   expect(rendered({ rbac: { create: false } }, { withHooks: true }).map(({ kind }) => kind)).not.toContain(
     'Job',
   );
+});
+
+describe('the Job before `helm uninstall`', () => {
+  const jobOf = (values: Values): Rendered =>
+    only(rendered(values, { withHooks: true }), 'Job').spec.template.spec;
+
+  test('prefers the nodes of the DaemonSet, and runs elsewhere if there are none', () => {
+    const { nodeSelector, affinity } = jobOf({
+      nodeSelector: { 'network-node': 'enabled', rack: '7' },
+      affinity: MATRIX['everything else']?.affinity,
+    });
+    expect(nodeSelector).toBeUndefined();
+    const of = (...matchExpressions: object[]) => ({ weight: 100, preference: { matchExpressions } });
+    expect(affinity).toEqual({
+      nodeAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          of(
+            { key: 'network-node', operator: 'In', values: ['enabled'] },
+            { key: 'rack', operator: 'In', values: ['7'] },
+          ),
+          of({ key: 'openvswitch', operator: 'Exists' }),
+        ],
+      },
+    });
+    expect(jobOf({}).affinity).toBeUndefined();
+  });
+
+  test('tolerates what the Pods of a DaemonSet tolerate, and the taints of the values', () => {
+    const tolerated = (values: Values) =>
+      jobOf(values).tolerations.map(({ key }: Rendered) => key.replace('node.kubernetes.io/', ''));
+    const always = ['unschedulable', 'disk-pressure', 'memory-pressure', 'pid-pressure'];
+    const own = ['node-role.kubernetes.io/control-plane'];
+    expect(tolerated({})).toEqual([...always, 'not-ready', 'network-unavailable', ...own]);
+    expect(tolerated({ hostNetwork: false, tolerations: [] })).toEqual(always);
+  });
+
+  test('has the priority and the profiles of the Pods', () => {
+    const appArmorProfile = { type: 'RuntimeDefault' };
+    const seLinuxOptions = { type: 'spc_t' };
+    const job = jobOf({ appArmorProfile, seLinuxOptions });
+    expect(job.priorityClassName).toBe('system-node-critical');
+    expect(job.containers[0].securityContext).toMatchObject({ appArmorProfile, seLinuxOptions });
+    expect(jobOf({ priorityClassName: '' }).priorityClassName).toBeUndefined();
+  });
 });
 
 test('where no Job can run before `helm uninstall`, the account stays: the Pods withdraw their slices with it', () => {

@@ -143,6 +143,24 @@ label; the full name may have as many.
 {{- include "isthmus.fullname" . | trunc 53 | trimSuffix "-" }}-uninstall
 {{- end }}
 
+{{/* The nodes of the DaemonSet as preferences: each label of nodeSelector, and each required term of the node affinity. */}}
+{{- define "isthmus.uninstallPreferences" -}}
+{{- $terms := list }}
+{{- with .Values.nodeSelector }}
+{{- $labels := list }}
+{{- range $key, $value := . }}
+{{- $labels = append $labels (dict "key" $key "operator" "In" "values" (list ($value | toString))) }}
+{{- end }}
+{{- $terms = append $terms (dict "weight" 100 "preference" (dict "matchExpressions" $labels)) }}
+{{- end }}
+{{- range dig "nodeAffinity" "requiredDuringSchedulingIgnoredDuringExecution" "nodeSelectorTerms" (list) .Values.affinity }}
+{{- $terms = append $terms (dict "weight" 100 "preference" .) }}
+{{- end }}
+{{- with $terms }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* Values that contradict each other: a schema cannot express that. */}}
 {{- define "isthmus.contradictions" -}}
 {{- $ports := list (int .Values.listen.port) (int .Values.admin.port) (int .Values.health.port) }}
