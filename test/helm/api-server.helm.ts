@@ -268,6 +268,82 @@ describe('a release', () => {
   });
 });
 
+describe('an upgrade to a surge with a handover', () => {
+  const DAEMON_SET = '/apis/apps/v1/namespaces/isthmus-system/daemonsets/isthmus';
+  const release = ['isthmus', CHART, '--namespace', 'isthmus-system'];
+  /** The default of the chart before it surged, and the first of the two steps in docs/how-to/upgrade.md. */
+  const OLD = [
+    '--set=handover.enabled=false',
+    '--set=updateStrategy.maxSurge=0',
+    '--set=updateStrategy.maxUnavailable=1',
+  ];
+  const FIRST = ['--set=handover.enabled=true', ...OLD.slice(1)];
+  // Without a value Helm would use those of the last release.
+  const upgrade = (...values: readonly string[]) =>
+    helm('upgrade', '--install', '--reset-values', ...release, ...values);
+  /** No controller runs here, so the test writes how far the rollout is. */
+  async function rolledOut(nodes: number): Promise<void> {
+    const { metadata } = expectStatus(await client.get(DAEMON_SET), 200).body;
+    const counts = {
+      currentNumberScheduled: 3,
+      desiredNumberScheduled: 3,
+      numberMisscheduled: 0,
+      numberReady: 3,
+    };
+    const status = { ...counts, updatedNumberScheduled: nodes, observedGeneration: metadata.generation };
+    expectStatus(await client.patch(`${DAEMON_SET}/status`, { status }), 200);
+  }
+
+  afterAll(() => helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system'));
+
+  test('is refused if the Pods cannot hand over, and the message names the two steps of the documentation', async () => {
+    await upgrade(...OLD);
+    await rolledOut(3);
+    const refused = upgrade();
+    await expect(refused).rejects.toThrow(
+      'DaemonSet isthmus-system/isthmus: its Pods run without --handover /run/isthmus-pod',
+    );
+    const { message } = (await refused.catch((error) => error)) as Error;
+    const documented = readFileSync(join(ROOT, 'docs/how-to/upgrade.md'), 'utf8');
+    const changes =
+      '--set handover.enabled=true --set updateStrategy.maxSurge=0 --set updateStrategy.maxUnavailable=1';
+    for (const text of [message, documented]) expect(text).toContain(changes);
+    expect(message).toContain('kubectl -n isthmus-system rollout status daemonset/isthmus\n');
+    expect(message).toContain('helm upgrade isthmus <chart> --namespace isthmus-system -f <your values>\n');
+  });
+
+  test('is allowed in one step with handover.acceptGap, and without a surge', async () => {
+    expect(await upgrade('--set=handover.acceptGap=true', '--dry-run=server')).toContain('maxSurge: 1');
+    expect(await upgrade('--set=updateStrategy.type=OnDelete', '--dry-run=server')).toContain('OnDelete');
+    expect(await upgrade('--set=hostNetwork=false', '--dry-run=server')).toContain('hostNetwork: false');
+  });
+
+  test('is allowed in two steps, the second one after the rollout of the first', async () => {
+    await upgrade(...FIRST);
+    await expect(upgrade()).rejects.toThrow('its rollout is not finished');
+    await rolledOut(2);
+    await expect(upgrade()).rejects.toThrow('its rollout is not finished');
+    await rolledOut(3);
+    await upgrade();
+  });
+
+  test('continues during a rollout, but with another directory it is refused', async () => {
+    await rolledOut(1);
+    await upgrade('--set=image.tag=next');
+    const other = '--set=handover.hostDirectory=/run/other';
+    await expect(upgrade(other)).rejects.toThrow('its Pods run without --handover /run/other');
+    await upgrade(...FIRST, other);
+    await rolledOut(3);
+    await upgrade(other);
+  });
+
+  test('is allowed from Pods with networks of their own: they do not have the ports of the node', async () => {
+    await helm('uninstall', 'isthmus', '--no-hooks', '--namespace', 'isthmus-system');
+    await upgrade('--set=hostNetwork=false');
+    await upgrade();
+  });
+});
+
 test('a DaemonSet that was saved as docs/how-to/migration.md says can be applied again after its deletion', async () => {
   const saved = join(directory, 'saved.yaml');
   await kubectl(['apply', '-f', join(ROOT, 'deploy/manifests/isthmus.yaml')]);

@@ -199,6 +199,7 @@ label; the full name may have as many.
 {{- end }}
 {{- end }}
 {{- include "isthmus.volumeContradictions" . }}
+{{- include "isthmus.gapContradiction" . }}
 {{- if and (not .Values.hostNetwork) (or (hasPrefix "127." .Values.health.address) (eq .Values.health.address "::1")) }}
 {{- fail "health.address: the kubelet does not reach the loopback address of a Pod's own network, and would end the Pod again and again; leave it empty, or set hostNetwork: true" }}
 {{- end }}
@@ -232,4 +233,49 @@ label; the full name may have as many.
 {{- fail (printf "extraVolumeMounts: the chart mounts %s itself; choose another mountPath" .mountPath) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+A surge onto Pods that keep the ports and cannot hand them over: these Pods would answer the kubelet's probes of the new Pods, so the DaemonSet
+would end them before the new Pods serve. `lookup` finds the DaemonSet of the release only when Helm talks to an API server.
+*/}}
+{{- define "isthmus.gapContradiction" -}}
+{{- if and .Values.hostNetwork (include "isthmus.surges" .) (not .Values.handover.acceptGap) }}
+{{- $name := include "isthmus.fullname" . }}
+{{- with lookup "apps/v1" "DaemonSet" .Release.Namespace $name }}
+{{- $pod := dig "spec" "template" "spec" (dict) . }}
+{{- $meets := false }}
+{{- range (first (dig "containers" (list (dict)) $pod)).env }}
+{{- if and (eq .name "ISTHMUS_HANDOVER") (eq (dig "value" "" .) $.Values.handover.hostDirectory) }}
+{{- $meets = true }}
+{{- end }}
+{{- end }}
+{{- $left := sub (dig "status" "desiredNumberScheduled" 0 . | int64) (dig "status" "updatedNumberScheduled" 0 . | int64) }}
+{{- $seen := eq (dig "status" "observedGeneration" 0 . | int64) (.metadata.generation | int64) }}
+{{- $surges := not (has (dig "spec" "updateStrategy" "rollingUpdate" "maxSurge" 0 . | toString) (list "0" "0%")) }}
+{{- $reason := "" }}
+{{- if not (dig "hostNetwork" false $pod) }}
+{{- else if not $meets }}
+{{- $reason = printf "its Pods run without --handover %s, so they cannot hand their ports over" $.Values.handover.hostDirectory }}
+{{- else if and (not $surges) (or (not $seen) (gt $left 0)) }}
+{{- $reason = "its rollout is not finished, so some Pods cannot hand their ports over yet" }}
+{{- end }}
+{{- with $reason }}
+{{- fail (include "isthmus.twoSteps" (list $ (printf "%s/%s" $.Release.Namespace $name) .)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The commands of docs/how-to/upgrade.md, from (list <root> <DaemonSet> <reason>). */}}
+{{- define "isthmus.twoSteps" -}}
+{{- $root := first . -}}
+{{- $helm := printf "helm upgrade %s <chart> --namespace %s -f <your values>" $root.Release.Name $root.Release.Namespace -}}
+{{- $first := "--set handover.enabled=true --set updateStrategy.maxSurge=0 --set updateStrategy.maxUnavailable=1" -}}
+{{- $wait := printf "kubectl -n %s rollout status daemonset/%s" $root.Release.Namespace (include "isthmus.fullname" $root) -}}
+updateStrategy.maxSurge: DaemonSet {{ index . 1 }}: {{ index . 2 }}; a surge would end old Pods of several nodes before the new ones serve. Upgrade in two steps (docs/how-to/upgrade.md):
+  {{ $helm }} {{ $first }}
+  {{ $wait }}
+  {{ $helm }}
+handover.acceptGap=true upgrades at once, with a gap
 {{- end }}
