@@ -66,13 +66,21 @@ long(
 );
 
 long(
-  'Pods without a handover reach the default in two upgrades, and the second one loses no connection',
+  'Pods without a handover: Helm refuses the upgrade to the default. It takes two upgrades, and the second one loses no connection',
   async () => {
     await installed(ONE_AT_A_TIME);
     await release.untilOldPodsAreGone();
+    const before = await release.pods();
+    await expect(release.upgrade()).rejects.toThrow('so they cannot hand their ports over');
+    expect(await release.pods()).toEqual(before);
     await release.upgrade({ ...ONE_AT_A_TIME, handover: { enabled: true } });
+    await expect(release.upgrade()).rejects.toThrow('its rollout is not finished');
     await release.untilRolledOut();
     await release.untilOldPodsAreGone();
+    await release.until('the DaemonSet has counted', async () => {
+      const { status } = await release.daemonSet();
+      return status.updatedNumberScheduled === NODES.length;
+    });
     const options = { story: 'from no handover to the default', clusters: ['alpha', 'beta'] } as const;
     const seen = await whileConnected(bed, options, async () => {
       await release.upgrade();
