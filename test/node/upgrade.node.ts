@@ -116,6 +116,27 @@ long.each<[title: string, values: Values]>([
   expect(await bed.management.kubeconfig('alpha')).toContain(`server: ${proxiedServer('alpha')}\n`);
 });
 
+long('`helm uninstall` withdraws all slices where all nodes are cordoned', async () => {
+  await installed({});
+  for (const node of NODES) await bed.kubectl('cordon', node);
+  try {
+    await release.uninstall();
+    expect(await bed.management.names('endpointslices')).toEqual([]);
+  } finally {
+    for (const node of NODES) await bed.kubectl('uncordon', node);
+  }
+});
+
+long('`helm uninstall` works after an installation whose nodeSelector matches no node', async () => {
+  await release.upgrade({ nodeSelector: { 'no-such-label': 'enabled' } });
+  await release.until('the DaemonSet wants no Pod', async () => {
+    const { metadata, status } = await release.daemonSet();
+    return status.observedGeneration === metadata.generation && status.desiredNumberScheduled === 0;
+  });
+  await release.uninstall();
+  await expect(release.daemonSet()).rejects.toThrow('not found');
+});
+
 long(
   '`helm uninstall` withdraws all slices where another tool granted the rights, and keeps the account',
   async () => {
