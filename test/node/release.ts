@@ -21,6 +21,9 @@ export const ONE_AT_A_TIME: Values = {
   drainTimeout: '5s',
 };
 
+/** How long a rollout over all nodes may take: each new Pod must be ready for `minReadySeconds`, and an old one drains. */
+export const ROLLOUT_MS = 180_000;
+
 export interface PodView {
   readonly name: string;
   readonly node: string;
@@ -116,7 +119,7 @@ export class Release {
    * old Pods that drain beside it.
    */
   async untilRolledOut(): Promise<void> {
-    await this.until('each node has a ready Pod of the newest template', async () => {
+    const rolledOut = async () => {
       const newest = (await this.daemonSet()).metadata.annotations[
         'deprecated.daemonset.template.generation'
       ];
@@ -124,7 +127,8 @@ export class Release {
         (pod) => pod.ready && !pod.terminating && pod.template === newest,
       );
       return NODES.every((node) => ready.some((pod) => pod.node === node));
-    });
+    };
+    await this.until('each node has a ready Pod of the newest template', rolledOut, ROLLOUT_MS);
   }
 
   /** Both nodes are ready with this tag of the image. */
@@ -138,7 +142,8 @@ export class Release {
 
   /** No Pod of an older template is left, not even one that drains. */
   async untilOldPodsAreGone(): Promise<void> {
-    await this.until('the old Pods have ended', async () => (await this.pods()).length === NODES.length);
+    const haveEnded = async () => (await this.pods()).length === NODES.length;
+    await this.until('the old Pods have ended', haveEnded, ROLLOUT_MS);
   }
 
   async uninstall(): Promise<void> {

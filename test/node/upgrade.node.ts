@@ -1,7 +1,8 @@
 // Upgrade, rollback and removal of a release under load, as docs/how-to/upgrade.md and docs/how-to/install/kubernetes.md describe them.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { auditedRequests, ISTHMUS_USER, isWrite } from '../e2e/audit.ts';
 import { NAMESPACE, proxiedServer } from '../e2e/workload.ts';
 import { Bed, CHART, NODES } from './bed.ts';
@@ -89,6 +90,20 @@ long(
     expect(seen).toMatchObject({ alpha: NOTHING_LOST, beta: NOTHING_LOST });
   },
 );
+
+long('the preset for OVN upgrades without a lost connection', async () => {
+  for (const node of NODES) await bed.kubectl('label', 'node', node, 'openstack-compute-node=enabled');
+  const preset = parse(readFileSync(join(CHART, 'presets', 'ovn.yaml'), 'utf8')) as Values;
+  await installed(preset);
+  await release.untilOldPodsAreGone();
+  const options = { story: 'the preset for OVN', clusters: ['alpha', 'beta'] } as const;
+  const seen = await whileConnected(bed, options, async () => {
+    await release.upgrade({ ...preset, ...NEXT });
+    await release.untilImage('next');
+  });
+  expect(seen).toMatchObject({ alpha: NOTHING_LOST, beta: NOTHING_LOST });
+  await release.untilOldPodsAreGone();
+});
 
 const noneIsLeft = (kind: 'endpointslices' | 'leases'): Promise<void> =>
   bed.until(`the ${kind} are gone`, async () => (await bed.management.names(kind)).length === 0);
