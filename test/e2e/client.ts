@@ -215,17 +215,22 @@ export class Lines {
 
   /** Waits for a matching line, past or future. */
   async heard(fits: (line: string) => boolean, milliseconds = 120_000): Promise<string> {
-    const found = () => this.all.find(fits);
+    await this.until(() => this.all.some(fits), milliseconds);
+    return this.all.find(fits) as string;
+  }
+
+  /** Waits until the condition holds after a line. */
+  protected async until(holds: () => boolean, milliseconds: number): Promise<void> {
     const wait = new Promise<void>((resolve) => {
-      this.#heard = () => found() !== undefined && resolve();
+      this.#heard = () => holds() && resolve();
       this.#heard();
     });
     try {
       await within(milliseconds, 'a line', wait);
     } catch (error) {
-      throw new Error(`${(error as Error).message}; it said:\n${this.all.join('\n')}\n${this.errors}`);
+      const last = this.all.slice(-100).join('\n');
+      throw new Error(`${(error as Error).message}; it said at last:\n${last}\n${this.errors}`);
     }
-    return found() as string;
   }
 
   /** Ends its standard input; client-main.ts and greet-main.ts then finish their current work. */
@@ -241,8 +246,12 @@ export class Lines {
 }
 
 export class Loop extends Lines {
-  get tries(): Try[] {
-    return this.all.map((line) => JSON.parse(line) as Try);
+  readonly #tries: Try[] = [];
+
+  /** Each line is parsed once: a story of eleven minutes has more than ten thousand. */
+  get tries(): readonly Try[] {
+    for (const line of this.all.slice(this.#tries.length)) this.#tries.push(JSON.parse(line) as Try);
+    return this.#tries;
   }
 
   get failures(): Try[] {
@@ -251,8 +260,9 @@ export class Loop extends Lines {
 
   /** Waits for `count` more successes. */
   async more(count: number, milliseconds = 120_000): Promise<void> {
-    const wanted = this.tries.filter(({ ok }) => ok).length + count;
-    await this.heard(() => this.tries.filter(({ ok }) => ok).length >= wanted, milliseconds);
+    const successes = () => this.tries.filter(({ ok }) => ok).length;
+    const wanted = successes() + count;
+    await this.until(() => successes() >= wanted, milliseconds);
   }
 }
 
