@@ -1,13 +1,14 @@
 // Rollouts that cannot work, under load. Each must stop at the first node: its old Pod goes on beside the new one, the other node stays
 // untouched, no client notices, and the cause can be read. Then the rollout is taken back.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NAMESPACE } from '../e2e/workload.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import { Bed, NODES } from './bed.ts';
 import { type Seen, type StoryOptions, whileConnected } from './clients.ts';
-import { type Change, FAULTS, type Fault, NO_NETNS, TAKEN_PORT } from './faults.ts';
+import { type Change, FAULTS, type Fault, NO_NETNS, TAKEN_PORT, WRONG_TOKEN } from './faults.ts';
 import { long } from './long.ts';
-import { ONE_AT_A_TIME, type PodView, Release, SURGE, type Values } from './release.ts';
+import { ONE_AT_A_TIME, type PodView, Release, ROLLOUT_MS, SURGE, type Values } from './release.ts';
 
 let bed: Bed;
 let release: Release;
@@ -49,6 +50,7 @@ async function whileRolledOut<Name extends string>(
   options: StoryOptions<Name>,
   act: (before: readonly PodView[]) => Promise<void>,
 ): Promise<Readonly<Record<Name, Seen>>> {
+  await release.untilAvailable();
   try {
     return await whileConnected(bed, options, async () => {
       const before = await release.pods();
@@ -59,10 +61,14 @@ async function whileRolledOut<Name extends string>(
     if ('values' in change) await bed.helm('rollback', 'isthmus');
     else await bed.kubectl('-n', NAMESPACE, 'rollout', 'undo', 'daemonset/isthmus');
     // The Pods that the rollout did not touch keep the number of their template.
-    await release.until('only healthy Pods are left', async () => {
-      const pods = await release.pods();
-      return pods.length === NODES.length && pods.every(({ ready, terminating }) => ready && !terminating);
-    });
+    await release.until(
+      'only healthy Pods are left',
+      async () => {
+        const pods = await release.pods();
+        return pods.length === NODES.length && pods.every(({ ready, terminating }) => ready && !terminating);
+      },
+      ROLLOUT_MS,
+    );
   }
 }
 
@@ -86,13 +92,18 @@ async function failedPod(before: readonly PodView[]): Promise<PodView> {
 /** The Pod that does not become ready. An operator can read its cause. */
 async function explainedPod({ log, doctor }: Fault, before: readonly PodView[]): Promise<PodView> {
   const failed = await failedPod(before);
-  if (log !== undefined)
-    await release.until(`the log says ${log}`, async () => log.test(await release.lastLog(failed.name)));
+  // A program that waits for a port ends after a minute: the doctor comes first.
   if (doctor !== undefined) {
     const { code, text } = await release.execIn(failed.name, 'doctor');
     expect(text).toMatch(doctor);
     expect(code).not.toBe(0);
   }
+  if (log !== undefined)
+    await release.until(
+      `the log says ${log}`,
+      async () => log.test(await release.lastLog(failed.name)),
+      120_000,
+    );
   return failed;
 }
 
@@ -120,27 +131,55 @@ async function onlyTheseServe(pods: readonly PodView[], failed: PodView): Promis
     });
 }
 
+/** How long a rollout that has stopped is watched, and how often. */
+const HOLD_MS = 30_000;
+const SAMPLE_MS = 2000;
+
+/** Looks at the Pods again and again until the time is over. Returns the number of looks. */
+async function watched(milliseconds: number, look: () => Promise<void>): Promise<number> {
+  const end = performance.now() + milliseconds;
+  for (let looks = 1; ; looks += 1) {
+    await look();
+    if (performance.now() > end) return looks;
+    await sleep(SAMPLE_MS);
+  }
+}
+
+interface StopOptions {
+  readonly story: string;
+  readonly values: Values;
+  readonly holdMs?: number;
+}
+
 /** With a surge each node keeps its old Pod. The DaemonSet counts the oldest Pod of a node only. */
-async function stopsBesideTheOldPod(fault: Fault, story: string, values: Values): Promise<void> {
-  const options = { story, clusters: ['alpha', 'beta'] } as const;
-  const seen = await whileRolledOut(fault, values, options, async (before) => {
+async function stopsBesideTheOldPod(fault: Fault, options: StopOptions): Promise<void> {
+  const { story, values, holdMs = HOLD_MS } = options;
+  const clusters = ['alpha', 'beta'] as const;
+  const seen = await whileRolledOut(fault, values, { story, clusters }, async (before) => {
     const failed = await explainedPod(fault, before);
     const [updatedNumberScheduled, numberReady, numberUnavailable] = [0, NODES.length, 0];
     await daemonSetShows({ updatedNumberScheduled, numberReady, numberUnavailable });
-    await onlyTheseServe(before, failed);
+    const looks = await watched(holdMs, () => onlyTheseServe(before, failed));
+    console.log(`${story}: ${looks} looks within ${holdMs / 1000} s found the old Pods ready`);
   });
   for (const each of Object.values(seen)) expect(each).toMatchObject({ failed: {}, cuts: [] });
 }
 
 for (const fault of FAULTS)
   (fault.short ? test : long)(`a rollout stops at the first node: ${fault.title}`, () =>
-    stopsBesideTheOldPod(fault, fault.title, SURGE),
+    stopsBesideTheOldPod(fault, { story: fault.title, values: SURGE }),
   );
+
+long(
+  `a rollout that is left alone for longer than the readiness probe waits stays at the first node: ${WRONG_TOKEN.title}`,
+  () => stopsBesideTheOldPod(WRONG_TOKEN, { story: 'eleven minutes', values: SURGE, holdMs: 11 * 60_000 }),
+  20 * 60_000,
+);
 
 long(`on the network of the Pods a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
   const values = { hostNetwork: false };
   await installed(values);
-  await stopsBesideTheOldPod(NO_NETNS, `on the network of the Pods: ${NO_NETNS.title}`, values);
+  await stopsBesideTheOldPod(NO_NETNS, { story: `on the network of the Pods: ${NO_NETNS.title}`, values });
 });
 
 long(`one node at a time, a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
@@ -150,7 +189,7 @@ long(`one node at a time, a rollout stops at the first node: ${NO_NETNS.title}`,
     const failed = await explainedPod(NO_NETNS, before);
     await daemonSetShows({ updatedNumberScheduled: 1, numberReady: 1, numberUnavailable: 1 });
     const untouched = before.filter(({ node }) => node !== failed.node);
-    await onlyTheseServe(untouched, failed);
+    await watched(HOLD_MS, () => onlyTheseServe(untouched, failed));
   });
   expect(alpha.failed).toEqual({});
 });

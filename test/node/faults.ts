@@ -34,18 +34,13 @@ interface Rule {
 
 const container = (change: object): object => ({ containers: [{ name: 'isthmus', ...change }] });
 
-const secret = (bed: Bed, name: string, token: string): Promise<unknown> =>
-  bed.kubectl(
-    '-n',
-    NAMESPACE,
-    'create',
-    'secret',
-    'generic',
-    name,
-    `--from-literal=token=${token}`,
-    `--from-literal=namespace=${NAMESPACE}`,
-    `--from-literal=ca.crt=${bed.management.controlPlane.ca}`,
-  );
+async function secret(bed: Bed, name: string, token: string): Promise<void> {
+  const inNamespace = ['-n', NAMESPACE];
+  const parts = { token, namespace: NAMESPACE, 'ca.crt': bed.management.controlPlane.ca };
+  const literals = Object.entries(parts).map(([key, value]) => `--from-literal=${key}=${value}`);
+  await bed.kubectl(...inNamespace, 'delete', 'secret', name, '--ignore-not-found');
+  await bed.kubectl(...inNamespace, 'create', 'secret', 'generic', name, ...literals);
+}
 
 async function account(bed: Bed, name: string, rules: readonly Rule[]): Promise<void> {
   const { client } = bed.management;
@@ -75,19 +70,21 @@ export const NO_NETNS: Fault = {
   doctor: /^problem +netns/m,
 };
 
-export const FAULTS: readonly Fault[] = [
-  {
-    title: 'a token that the API server rejects',
-    change: {
-      prepare: (bed) => secret(bed, 'wrong-token', 'not-a-token'),
-      podSpec: {
-        volumes: [{ name: 'credentials', secret: { secretName: 'wrong-token' } }],
-        ...container({ volumeMounts: [{ name: 'credentials', mountPath: TOKEN_DIRECTORY, readOnly: true }] }),
-      },
+export const WRONG_TOKEN: Fault = {
+  title: 'a token that the API server rejects',
+  change: {
+    prepare: (bed) => secret(bed, 'wrong-token', 'not-a-token'),
+    podSpec: {
+      volumes: [{ name: 'credentials', secret: { secretName: 'wrong-token' } }],
+      ...container({ volumeMounts: [{ name: 'credentials', mountPath: TOKEN_DIRECTORY, readOnly: true }] }),
     },
-    doctor: /^problem +login/m,
-    short: true,
   },
+  doctor: /^problem +login/m,
+  short: true,
+};
+
+export const FAULTS: readonly Fault[] = [
+  WRONG_TOKEN,
   {
     title: 'a flag that does not exist',
     change: { values: { extraArgs: ['--no-such-flag'] } },

@@ -131,6 +131,18 @@ export class Release {
     await this.until('each node has a ready Pod of the newest template', rolledOut, ROLLOUT_MS);
   }
 
+  /**
+   * Each Pod has been ready for `minReadySeconds`. Before that, the DaemonSet controller replaces the Pods of all nodes at once: it considers
+   * them out of order.
+   */
+  async untilAvailable(): Promise<void> {
+    const available = async () => {
+      const { metadata, status } = await this.daemonSet();
+      return status.observedGeneration === metadata.generation && status.numberAvailable === NODES.length;
+    };
+    await this.until('the Pods are available', available, ROLLOUT_MS);
+  }
+
   /** Both nodes are ready with this tag of the image. */
   async untilImage(tag: string): Promise<void> {
     await this.until(`both nodes run ${tag}`, async () => {

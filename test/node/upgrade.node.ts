@@ -27,6 +27,7 @@ afterAll(async () => await bed?.stop());
 
 async function installed(values: Values): Promise<void> {
   await release.install(values);
+  await release.untilAvailable();
   await release.untilPublished('alpha');
   await release.untilPublished('beta', 1);
 }
