@@ -158,8 +158,8 @@ export class Release {
     await this.until('the old Pods have ended', haveEnded, ROLLOUT_MS);
   }
 
-  async uninstall(): Promise<void> {
-    await this.#bed.helm('uninstall', 'isthmus');
+  async uninstall(...flags: readonly string[]): Promise<void> {
+    await this.#bed.helm('uninstall', 'isthmus', ...flags);
   }
 
   /** Waits until both nodes publish slices of this cluster. */
