@@ -6,7 +6,15 @@ import { NAMESPACE } from '../e2e/workload.ts';
 import { NetnsServer } from '../support/network/netns-server.ts';
 import { Bed, NODES } from './bed.ts';
 import { type Seen, type StoryOptions, whileConnected } from './clients.ts';
-import { type Change, FAULTS, type Fault, NO_NETNS, TAKEN_PORT, WRONG_TOKEN } from './faults.ts';
+import {
+  type Change,
+  CRASHES_WHEN_READY,
+  FAULTS,
+  type Fault,
+  NO_NETNS,
+  TAKEN_PORT,
+  WRONG_TOKEN,
+} from './faults.ts';
 import { long } from './long.ts';
 import { ONE_AT_A_TIME, type PodView, Release, ROLLOUT_MS, SURGE, type Values } from './release.ts';
 
@@ -175,6 +183,25 @@ long(
   () => stopsBesideTheOldPod(WRONG_TOKEN, { story: 'eleven minutes', values: SURGE, holdMs: 11 * 60_000 }),
   20 * 60_000,
 );
+
+long('a version that crashes soon after it was ready stops at the first node', async () => {
+  const fault: Fault = { title: 'crashes after it was ready', change: CRASHES_WHEN_READY };
+  const options = { story: fault.title, clusters: ['alpha', 'beta'] } as const;
+  const { alpha } = await whileRolledOut(fault, SURGE, options, async (before) => {
+    const find = async () =>
+      (await release.pods()).find(({ name }) => before.every((old) => old.name !== name));
+    await release.until('the new Pod is ready', async () => (await find())?.ready === true);
+    await release.until('the new Pod has crashed', async () => ((await find())?.restarts ?? 0) > 0);
+    const failed = (await find()) as PodView;
+    const others = before.filter(({ node }) => node !== failed.node);
+    await watched(2 * HOLD_MS, async () => {
+      const now = await release.pods();
+      for (const other of others) expect(now.filter(({ node }) => node === other.node)).toEqual([other]);
+    });
+  });
+  // The sockets of the first node end with the program. The other node serves the clients.
+  expect(alpha.gapSeconds).toBeLessThan(10);
+});
 
 long(`on the network of the Pods a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
   const values = { hostNetwork: false };

@@ -83,6 +83,32 @@ export const WRONG_TOKEN: Fault = {
   short: true,
 };
 
+/** The program ends this many milliseconds after it was ready: it answered 200 after another status. */
+const CRASHES_AFTER_MS = 5000;
+const CRASHING_PRELOAD = `
+import { isMainThread } from 'node:worker_threads';
+if (isMainThread && process.argv[2] === 'run') {
+  let waited = false;
+  const timer = setInterval(async () => {
+    const ready = await fetch('http://127.0.0.1:9581/readyz').then(({ ok }) => ok, () => false);
+    if (!ready) waited = true;
+    if (!ready || !waited) return;
+    clearInterval(timer);
+    setTimeout(() => process.exit(70), ${CRASHES_AFTER_MS});
+  }, 50);
+}`;
+/** A new version that works at first. The old Pod has handed its sockets over when it crashes. */
+export const CRASHES_WHEN_READY: Change = {
+  values: {
+    extraEnv: [
+      {
+        name: 'NODE_OPTIONS',
+        value: `--import=data:text/javascript,${encodeURIComponent(CRASHING_PRELOAD)}`,
+      },
+    ],
+  },
+};
+
 export const FAULTS: readonly Fault[] = [
   WRONG_TOKEN,
   {
