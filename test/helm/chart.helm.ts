@@ -325,6 +325,10 @@ describe('the Pods', () => {
     expect(containerOf(found).volumeMounts.slice(2)).toEqual(extraVolumeMounts);
   });
 
+  test('must be ready for 15 s before the next node follows, so a version that soon crashes stops at the first node', () => {
+    expect(daemonSet().spec.minReadySeconds).toBe(15);
+  });
+
   test('are replaced as the values say', () => {
     expect(daemonSet(ONE_BY_ONE).spec.updateStrategy).toEqual({
       type: 'RollingUpdate',
