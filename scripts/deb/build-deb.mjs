@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pinnedNode, pinnedNodeHome, root } from '../setup/setup.mjs';
+import { stageDocuments } from './documents.mjs';
 import { libraryDependencies } from './shared-libraries.mjs';
 
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
@@ -89,9 +90,7 @@ function stageSystem(tree, version) {
   put('deploy/systemd/isthmus.sysusers', 'usr/lib/sysusers.d/isthmus.conf');
   put('deploy/systemd/isthmus.env', 'etc/default/isthmus');
   put('deploy/debian/copyright', 'usr/share/doc/isthmus/copyright');
-  // With the paths of the repository: links between the pages, and to the examples, stay valid.
-  for (const each of ['docs/how-to', 'docs/reference', 'docs/explanation', 'deploy/examples', 'deploy/crds'])
-    cpSync(join(root, each), join(tree, 'usr/share/doc/isthmus', each), { recursive: true });
+  stageDocuments(root, join(tree, 'usr/share/doc/isthmus'));
   const licence = join(pinnedNodeHome, 'LICENSE');
   if (existsSync(licence)) cpSync(licence, join(tree, 'usr/share/doc/isthmus/LICENSE.node'));
   writeFileSync(

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { until, WAIT_MS, within } from '../support/tcp.ts';
 import { ClientTraffic } from '../support/traffic.ts';
 import { TwoClusters } from '../support/two-clusters.ts';
@@ -28,6 +28,13 @@ const STUB = `#!/bin/sh
 echo "$@" >> /systemctl.log
 if [ -e "/systemctl.fails-$1" ]; then exit 1; fi
 `;
+
+/** Its page names files of the image, and the file that builds it in a clone. */
+const OF_THE_IMAGE = [
+  'deploy/image/Containerfile',
+  '/usr/share/doc/isthmus/licences.txt',
+  '/usr/share/doc/isthmus/sbom.cdx.json',
+];
 
 /** A root with the cached root as lower layer and its own upper layer. */
 class DebianRoot {
@@ -130,23 +137,30 @@ describe.runIf(base)('the package', () => {
     console.log(`${basename(first)}: ${(statSync(first).size / 1e6).toFixed(1)} MB unpacked`);
   });
 
-  test('contains rbac.yaml, and each file that its guide and its units name or link to', () => {
-    const there = sh('dpkg-deb -c "$1" | sed "s/.* \\.//"', first).split('\n');
-    const shipped = (path: string) => there.includes(path) || there.includes(`${path}/`);
-    const documents = '/usr/share/doc/isthmus';
-    expect(shipped(`${documents}/deploy/examples/kubernetes-source/rbac.yaml`)).toBe(true);
-    const read = (path: string) => sh('dpkg-deb --fsys-tarfile "$1" | tar -xO ".$2"', first, path);
-    const guide = `${documents}/docs/how-to/install/systemd.md`;
-    const units = ['service', 'socket'].map((kind) => `/usr/lib/systemd/system/isthmus.${kind}`);
-    const links = [...read(guide).matchAll(/\]\(([^)#:]+)[^)]*\)/g)].map(([, link]) =>
-      join(dirname(guide), link as string),
+  test('contains each file that its pages link to, and each file of deploy/ and of the package that its texts name', () => {
+    const place = mkdtempSync(join(tmpdir(), 'isthmus-deb-'));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    sh('dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" ./usr/share/doc ./usr/lib/systemd', first, place);
+    const documents = join(place, 'usr/share/doc/isthmus');
+    const files = readdirSync(place, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(md|ya?ml|service|socket|mount|env)$/.test(entry.name))
+      .map(({ parentPath, name }) => join(parentPath, name));
+    const found = files.flatMap((file) => {
+      const text = readFileSync(file, 'utf8');
+      const from = (pattern: RegExp, base: string) =>
+        [...text.matchAll(pattern)].map(([, name]) => ({ file, name, path: join(base, name as string) }));
+      const links = file.endsWith('.md') ? from(/\]\((?!\w+:)([^)#\s[\]]+)/g, dirname(file)) : [];
+      const absolute = from(/(\/usr\/share\/doc\/isthmus[\w./-]*[\w/])/g, place);
+      return [...links, ...absolute, ...from(/(?<![\w./-])(deploy\/[\w./-]*[\w/])/g, documents)];
+    });
+    const named = (name: string) => found.some(({ path }) => path === join(documents, name));
+    expect(named('deploy/examples/kubernetes-source/rbac.yaml')).toBe(true);
+    expect(named('deploy/systemd/run-netns.mount')).toBe(true);
+    const missing = found.filter(
+      ({ name, path }) => !existsSync(path) && !OF_THE_IMAGE.includes(name as string),
     );
-    const named = [guide, ...units].flatMap((path) =>
-      [...read(path).matchAll(/\/usr\/share\/doc\/isthmus[\w./-]*/g)].map(([name]) => name),
-    );
-    expect(links.length).toBeGreaterThan(0);
-    expect(named.length).toBeGreaterThan(2);
-    expect([...links, ...named].filter((path) => !shipped(path))).toEqual([]);
+    expect(missing).toEqual([]);
+    expect(found.length).toBeGreaterThan(100);
   });
 
   test('installs, creates its user, runs the doctor, and does not start an instance that cannot work', () => {
