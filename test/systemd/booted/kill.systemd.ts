@@ -1,10 +1,16 @@
 // What clients see when the process dies or hangs: the socket unit holds the port, and systemd starts the process again.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/tcp.ts';
-import { BootedSite, type Tenant } from './booted-site.ts';
+import { BootedSite, NODE, type Tenant } from './booted-site.ts';
 
-/** The work takes less than 1 s. The clients and the API of this test run on the same processors. A Lease runs out after 30 s. */
-const LEASE_MS = 5000;
+const ROUNDS = 3;
+/**
+ * From the first read of the Lease to the take, in the best round: a restart waits for nothing. The start of Node before that depends on
+ * the machine, whose processors the clients and the API of this test share.
+ */
+const BEST_MS = 1000;
+/** From the start of the process, in every round. A Lease runs out after 30 s. */
+const EVERY_MS = 10_000;
 
 let site: BootedSite & { readonly alpha: Tenant };
 beforeAll(async () => {
@@ -19,6 +25,34 @@ interface Takeover {
   readonly reason: string;
   /** From the start of the process. systemd and the journal use the same clock. */
   readonly afterMs: number;
+}
+
+const reads = () => site.management.requestsOf(NODE)['get leases'] ?? 0;
+const holder = () =>
+  (
+    site.management.api.store.get({
+      ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'magnum-system' },
+      name: `isthmus-${NODE}`,
+    })?.spec as { holderIdentity?: string } | undefined
+  )?.holderIdentity;
+
+/** How long the next process takes from its first read of the Lease to the take, as the API sees it. Rounds up. */
+function leaseWait(): { readonly ms: () => number; readonly end: () => void } {
+  const before = { reads: reads(), holder: holder() };
+  let unreadAtMs = performance.now();
+  let takenAtMs = Number.NaN;
+  const timer = setInterval(() => {
+    if (reads() === before.reads) unreadAtMs = performance.now();
+    else clearInterval(timer);
+  }, 1);
+  const unsubscribe = site.management.api.store.subscribe(() => {
+    if (Number.isNaN(takenAtMs) && holder() !== before.holder) takenAtMs = performance.now();
+  });
+  const end = () => {
+    clearInterval(timer);
+    unsubscribe();
+  };
+  return { ms: () => Math.ceil(takenAtMs - unreadAtMs), end };
 }
 
 /** How the main process of the service got the Lease from the process before it. */
@@ -38,8 +72,11 @@ async function takeover(): Promise<Takeover> {
 
 test('kill -9 refuses no client: the socket unit keeps the port, and waiting clients are served after the restart', async () => {
   const traffic = await site.load(site.alpha, { residents: 0 });
-  for (let round = 1; round <= 2; round += 1) {
+  const waits: number[] = [];
+  for (let round = 1; round <= ROUNDS; round += 1) {
     const before = await site.mainPid();
+    const wait = leaseWait();
+    onTestFinished(wait.end);
     await site.machine.sh(`kill -KILL ${before}`);
     await until('systemd has started it again', async () => ![0, before].includes(await site.mainPid()));
     await site.untilActive('it serves again');
@@ -47,18 +84,20 @@ test('kill -9 refuses no client: the socket unit keeps the port, and waiting cli
     expect((await site.machine.show('isthmus', 'NRestarts')).NRestarts).toBe(String(round));
     const { reason, afterMs } = await takeover();
     console.log(
-      `kill ${round}: the next process took the Lease ${afterMs} ms after its start, because it is ${reason}`,
+      `kill ${round}: the next process took the Lease ${wait.ms()} ms after its first read of it and ${afterMs} ms after its start, because the holder is ${reason}`,
     );
     expect(reason).toBe('dead');
-    expect(afterMs).toBeLessThan(LEASE_MS);
+    expect(afterMs).toBeLessThan(EVERY_MS);
+    waits.push(wait.ms());
   }
+  expect(Math.min(...waits)).toBeLessThan(BEST_MS);
   await traffic.stop();
   // A connection that the killed process had accepted ends with it. No connection is refused.
   console.log(
-    `2 kills: ${traffic.visits} served, ${traffic.problems.length} connections cut: ${traffic.problems.join('; ')}`,
+    `${ROUNDS} kills: ${traffic.visits} served, ${traffic.problems.length} connections cut: ${traffic.problems.join('; ')}`,
   );
   expect(traffic.problems.filter((problem) => /ECONNREFUSED|waited/.test(problem))).toEqual([]);
-  expect(traffic.problems.length).toBeLessThanOrEqual(2 * 4);
+  expect(traffic.problems.length).toBeLessThanOrEqual(ROUNDS * 4);
 });
 
 test('a process that hangs is replaced by the watchdog, and the socket unit refuses no client meanwhile', async () => {
