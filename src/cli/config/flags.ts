@@ -186,7 +186,7 @@ export const FLAGS = {
       ...SWITCH,
       field: 'takeOver',
       help: 'take the Lease of a live process, once',
-      note: 'For one start by hand. Without it, a second process with the same node name waits for 30 s to 40 s and exits with code 10.',
+      note: 'For one start by hand. Without it, a second process with the same node name waits for 30 s to 42 s and exits with code 10.',
     },
     'advertise-address': {
       placeholder: '<ip>',
