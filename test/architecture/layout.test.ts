@@ -90,7 +90,8 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/fake-kube-api/types/built-in-rules.ts': 'a table: the validation of each built-in kind',
 };
 
-const isTestFile = (name: string): boolean => /\.(test|conformance|e2e|helm|image)\.ts$/.test(name);
+const isTestFile = (name: string): boolean =>
+  /\.(test|conformance|e2e|helm|image|node|systemd)\.ts$/.test(name);
 
 const entriesOf = (place: string) => readdirSync(join(root, place), { withFileTypes: true });
 const filesIn = (place: string): string[] =>

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/tcp.ts';
 import { ClientTraffic } from '../../support/traffic.ts';
 import { ADDRESS, BootedSite, type Tenant } from './booted-site.ts';
-import { type Answer, FIRST, MACHINE_ADDRESS } from './machine.ts';
+import { type Answer, FIRST, MACHINE_ADDRESS, NEXT } from './machine.ts';
 
 const ROLE = fileURLToPath(new URL('../../../deploy/ansible', import.meta.url));
 const OLD = 'magnum-cluster-api-proxy';
@@ -88,12 +88,21 @@ function play(variables: object = {}, ...flags: readonly string[]): Promise<Answ
   const environment =
     'HOME=/root PYTHONPATH=/opt/ansible PYTHONPYCACHEPREFIX=/var/cache/python ANSIBLE_NOCOLOR=1 ANSIBLE_LOCALHOST_WARNING=0';
   return site.machine.run(
-    'sh',
-    '-c',
-    `cd /opt/isthmus-ansible; ${environment} ${command} "$@" 2>&1`,
+    ...['setsid', '--wait', 'sh', '-c'],
+    `echo $$ >/run/play.pid; cd /opt/isthmus-ansible; ${environment} ${command} "$@" 2>&1`,
     'sh',
     ...flags,
   );
+}
+
+/** Begins the play and kills it when it has stopped the main process of the old proxy, as the loss of the connection to the host does. */
+async function interruptedPlay(): Promise<void> {
+  const running = play();
+  await until('the play has stopped the old proxy with SIGSTOP', async () => /^T/.test(await oldProcess()));
+  await site.machine.sh('kill -s KILL -- -$(cat /run/play.pid)');
+  expect((await running).status).not.toBe(0);
+  expect(await oldProcess()).toMatch(/^T/);
+  expect(await state(OLD)).toEqual({ ActiveState: 'active', UnitFileState: 'enabled' });
 }
 
 /** How many tasks changed something in a run that succeeded. */
@@ -103,11 +112,16 @@ async function changes(variables: object = {}, ...flags: readonly string[]): Pro
   return Number(/changed=(\d+)/.exec(stdout)?.[1]);
 }
 
+/** The state of the main process of the old proxy, a letter as in proc(5). */
+async function oldProcess(): Promise<string> {
+  const { MainPID } = await site.machine.show(OLD, 'MainPID');
+  return site.machine.sh(`sed -n 's/^State:\\t//p' /proc/${MainPID}/status`);
+}
+
 /** The unit of the old proxy is active, its main process is not stopped by SIGSTOP, and none of these clients was lost. */
 async function oldServes(traffic: ClientTraffic): Promise<void> {
   expect(await state(OLD)).toEqual({ ActiveState: 'active', UnitFileState: 'enabled' });
-  const { MainPID } = await site.machine.show(OLD, 'MainPID');
-  expect(await site.machine.sh(`cat /proc/${MainPID}/status`)).toMatch(/^State:\t[SRD] /m);
+  expect(await oldProcess()).toMatch(/^[SRD]/);
   await traffic.goesOn(20);
   await traffic.stop();
   expect(traffic.problems).toEqual([]);
@@ -153,6 +167,16 @@ test.each<[what: string, variables: object, message: string]>([
     'a kubeconfig that does not exist',
     { isthmus_old_kubeconfig: '/none' },
     '/none does not exist. Set isthmus_old_kubeconfig',
+  ],
+  [
+    'the kubeconfig of another user of os_magnum that does not exist',
+    { magnum_capi_vexxhost_proxy_system_user_name: 'other' },
+    '/var/lib/other/.kube/config does not exist',
+  ],
+  [
+    'the kubeconfig in another home of os_magnum that does not exist',
+    { magnum_capi_vexxhost_proxy_system_user_home: '/srv/proxy' },
+    '/srv/proxy/.kube/config does not exist',
   ],
 ])('the role refuses %s, and names it', async (_what, variables, message) => {
   const { status, stdout } = await play(variables);
@@ -213,9 +237,14 @@ test('the old proxy continues, and renews its slices again, if they are not dele
   expect(ports()).toEqual([16_443, OLD_PORT]);
 });
 
-test('the role changes the proxy, and no new connection is lost', async () => {
+test('the role adopts the kubeconfig at the place of os_magnum, changes the proxy, and no new connection is lost', async () => {
   const traffic = await clients();
-  expect(await changes()).toBeGreaterThan(0);
+  const place = '/etc/proxy/kubeconfig';
+  site.machine.write(place, site.kubeconfig(), 0o600);
+  await site.machine.sh('echo "not this one" >/var/lib/capi_proxy/.kube/config');
+  expect(await changes({ magnum_capi_vexxhost_k8s_conf_dest: place })).toBeGreaterThan(0);
+  expect(await site.machine.sh('stat -c "%U:%G %a" /etc/isthmus/kubeconfig')).toBe('root:isthmus 640');
+  site.machine.write('/var/lib/capi_proxy/.kube/config', site.kubeconfig(), 0o600);
   expect(await state(OLD)).toEqual({ ActiveState: 'inactive', UnitFileState: 'disabled' });
   expect(await state('isthmus')).toEqual({ ActiveState: 'active', UnitFileState: 'enabled' });
   expect(ports()).toEqual([16_443]);
@@ -232,12 +261,29 @@ test('a second run changes nothing, and --check says so', async () => {
 
 test('a changed setting is reloaded, and no connection is lost', async () => {
   const traffic = await clients();
+  await traffic.residents(2);
   const before = await site.mainPid();
   const settings = { isthmus_settings: { ISTHMUS_LOG_LEVEL: 'debug' } };
   expect(await changes(settings)).toBe(2);
   expect(await site.mainPid()).not.toBe(before);
   expect(await changes(settings)).toBe(0);
   await traffic.stop();
+  expect(traffic.problems).toEqual([]);
+});
+
+test('a newer package is installed while clients are served, and no connection is lost', async () => {
+  const traffic = await clients();
+  await traffic.residents(2);
+  const before = await site.mainPid();
+  expect(await changes({ isthmus_deb: NEXT })).toBeGreaterThan(0);
+  expect(await site.mainPid()).not.toBe(before);
+  expect(JSON.parse(await site.machine.sh('isthmus status --json'))).toMatchObject({
+    version: expect.stringMatching(/\+next$/),
+  });
+  expect(await changes({ isthmus_deb: NEXT })).toBe(0);
+  await traffic.goesOn(20);
+  await traffic.stop();
+  console.log(`a newer package: ${traffic.visits} new connections, ${traffic.problems.length} lost`);
   expect(traffic.problems).toEqual([]);
 });
 
@@ -252,4 +298,52 @@ test('the way back loses no new connection either, and a second run of it change
   console.log(`back to the old proxy: ${traffic.visits} new connections, ${traffic.problems.length} lost`);
   expect(traffic.problems).toEqual([]);
   expect(await changes({ isthmus_rollback: true })).toBe(0);
+});
+
+test('the command of the documentation continues the old proxy after an interrupted run, and no client is lost', async () => {
+  const traffic = await clients();
+  await interruptedPlay();
+  await site.machine.sh(`systemctl kill --kill-who=main --signal=SIGCONT ${OLD}`);
+  await until('both proxies offer the cluster', () => ports().join() === `16443,${OLD_PORT}`);
+  await oldServes(traffic);
+});
+
+test('a second run after an interrupted one finishes the change, and no new connection is lost', async () => {
+  const traffic = await clients();
+  await interruptedPlay();
+  expect(await changes()).toBeGreaterThan(0);
+  expect(await state(OLD)).toEqual({ ActiveState: 'inactive', UnitFileState: 'disabled' });
+  expect(ports()).toEqual([16_443]);
+  await traffic.goesOn(20);
+  await traffic.stop();
+  expect(traffic.problems).toEqual([]);
+});
+
+test('on the way back the old proxy may get another port, because its own is in use, and no new connection is lost', async () => {
+  const traffic = await clients();
+  // Bound and not listening: no client may reach it. The port can be in TIME-WAIT for a minute.
+  const script = `import pathlib, socket, time
+taken = socket.socket()
+while True:
+    try:
+        taken.bind(('${MACHINE_ADDRESS}', ${OLD_PORT}))
+        break
+    except OSError:
+        time.sleep(0.2)
+pathlib.Path('/run/port-taken').touch()
+time.sleep(3600)
+`;
+  site.machine.write('/opt/take-port.py', script);
+  await site.machine.sh('systemd-run --quiet --unit=take-port python3 /opt/take-port.py');
+  await until(
+    'the port is taken',
+    async () => (await site.machine.run('ls', '/run/port-taken')).status === 0,
+  );
+  expect(await changes({ isthmus_rollback: true })).toBeGreaterThan(0);
+  expect(await state('isthmus')).toEqual({ ActiveState: 'inactive', UnitFileState: 'disabled' });
+  expect(ports()).toHaveLength(1);
+  expect(ports()).not.toContain(OLD_PORT);
+  await traffic.goesOn(20);
+  await traffic.stop();
+  expect(traffic.problems).toEqual([]);
 });

@@ -8,8 +8,14 @@ HOST = socket.gethostname()
 PREFIX = 'magnum-cluster-api.vexxhost.com/'
 
 
-def serve():
-    listener = socket.create_server((BIND, PORT), backlog=1024)
+def open_port():
+    try:
+        return socket.create_server((BIND, PORT), backlog=1024)
+    except OSError:  # as upstream does, without a message
+        return socket.create_server((BIND, 0), backlog=1024)
+
+
+def serve(listener):
     while True:
         client, _ = listener.accept()
         threading.Thread(target=relay, args=(client,), daemon=True).start()
@@ -29,7 +35,7 @@ def relay(client):
                 peers[ready].sendall(data)
 
 
-def publish():
+def publish(port):
     text = open(os.path.expanduser('/var/lib/capi_proxy/.kube/config')).read()
     found = lambda name: re.search(r'"?%s"?: *"?([^"\s,}]+)' % name, text).group(1)
     context = ssl.create_default_context(cadata=base64.b64decode(found('certificate-authority-data')).decode())
@@ -48,12 +54,12 @@ def publish():
             'apiVersion': 'discovery.k8s.io/v1', 'kind': 'EndpointSlice', 'addressType': 'IPv4',
             'metadata': {'name': name, 'labels': labels, 'annotations': {PREFIX + 'timestamp': now}},
             'endpoints': [{'addresses': [BIND], 'conditions': {'ready': True}, 'nodeName': HOST}],
-            'ports': [{'name': 'https', 'port': PORT, 'protocol': 'TCP'}],
+            'ports': [{'name': 'https', 'port': port, 'protocol': 'TCP'}],
         }
         try:
             try:
                 headers['Content-Type'] = 'application/merge-patch+json'
-                ask('PATCH', place + '/' + name, {'metadata': slice['metadata']})
+                ask('PATCH', place + '/' + name, {key: slice[key] for key in ('metadata', 'ports')})
             except urllib.error.HTTPError as error:
                 if error.code != 404:
                     raise
@@ -64,7 +70,8 @@ def publish():
         time.sleep(2)
 
 
+listener = open_port()
 if os.fork() == 0:
-    serve()
+    serve(listener)
 else:
-    publish()
+    publish(listener.getsockname()[1])

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-# Lists the clusters that magnum-cluster-api-proxy offers from this host, by its EndpointSlices. Changes nothing.
+# Lists the clusters that magnum-cluster-api-proxy offers from this host, by its EndpointSlices. With `connect`, only those where each
+# endpoint accepts a connection. Changes nothing.
 import base64
 import json
 import os
+import socket
 import ssl
 import tempfile
 import urllib.error
@@ -16,6 +18,7 @@ NODE_LABEL = 'magnum-cluster-api.vexxhost.com/node'
 SELECTOR = NODE_LABEL + ',!isthmus.dev/instance'
 SERVICE_LABEL = 'kubernetes.io/service-name'
 TIMEOUT_S = 10
+CONNECT_S = 2
 
 
 class Unusable(Exception):
@@ -67,12 +70,29 @@ def connection(text, directory):
     return cluster['server'].rstrip('/'), {'Authorization': 'Bearer ' + token} if token else {}, tls
 
 
+def addresses_of(each):
+    return {address for endpoint in each.get('endpoints') or [] for address in endpoint.get('addresses') or []}
+
+
 def offered(slices, nodes, addresses):
     for each in slices:
-        labels = each['metadata'].get('labels') or {}
-        places = {address for endpoint in each.get('endpoints') or [] for address in endpoint.get('addresses') or []}
-        if labels.get(NODE_LABEL) in nodes or places & addresses:
-            yield labels.get(SERVICE_LABEL, each['metadata']['name'])
+        if (each['metadata'].get('labels') or {}).get(NODE_LABEL) in nodes or addresses_of(each) & addresses:
+            yield each
+
+
+def cluster_of(each):
+    return (each['metadata'].get('labels') or {}).get(SERVICE_LABEL, each['metadata']['name'])
+
+
+def accepts(each):
+    """At the port of the slice: the old proxy takes a random one if PROXY_PORT is in use."""
+    try:
+        for address in addresses_of(each):
+            for port in each.get('ports') or []:
+                socket.create_connection((address, port['port']), CONNECT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def main():
@@ -84,6 +104,7 @@ def main():
             'namespace': {'type': 'str', 'required': True},
             'nodes': {'type': 'list', 'elements': 'str', 'required': True},
             'addresses': {'type': 'list', 'elements': 'str', 'required': True},
+            'connect': {'type': 'bool', 'default': False},
         },
         supports_check_mode=True,
     )
@@ -99,8 +120,9 @@ def main():
         module.fail_json(msg='%s: %s' % (given['path'], error))
     except (OSError, ValueError) as error:
         module.fail_json(msg='cannot list the EndpointSlices of the old proxy: %s' % error)
-    found = offered(slices, set(given['nodes']), set(given['addresses']))
-    module.exit_json(changed=False, clusters=sorted(set(found)))
+    found = list(offered(slices, set(given['nodes']), set(given['addresses'])))
+    refused = {cluster_of(each) for each in found if given['connect'] and not accepts(each)}
+    module.exit_json(changed=False, clusters=sorted({cluster_of(each) for each in found} - refused))
 
 
 if __name__ == '__main__':
