@@ -1,5 +1,5 @@
-// Another process holds the Lease of this node: the service ends with exit code 10, says why, and neither systemd nor clients start it
-// again.
+// Another process holds the Lease of this node, or takes it over: the service ends with exit code 10, says why, and neither systemd nor
+// clients start it again.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Isthmus } from '../../support/isthmus.ts';
 import { until } from '../../support/tcp.ts';
@@ -54,4 +54,22 @@ test('when the other process has ended, a start of both units serves again', asy
   const traffic = await site.load(site.alpha);
   await traffic.stop();
   expect(traffic.problems).toEqual([]);
+});
+
+test('a running service ends once when --take-over replaces it, with exit code 10, and the journal names the process that did', async () => {
+  const before = await site.exits(10);
+  const successor = site.management.instance(NODE);
+  await successor.start('--take-over');
+  await until('the service has ended', async () => (await site.exits(10)) > before);
+  await until('the unit has ended', async () => (await outcome()).ActiveState === 'failed');
+  expect(await outcome()).toEqual(FAILED);
+  expect(await site.exits(10)).toBe(before + 1);
+  // Clients must not start it again.
+  expect((await site.machine.show('isthmus.socket', 'ActiveState')).ActiveState).toBe('inactive');
+  const { lease } = (await successor.status()).kubernetes ?? {};
+  expect(lease).toBe('held');
+  const replaced = (await site.machine.journal()).filter(({ MESSAGE = '' }) =>
+    MESSAGE.startsWith('superseded'),
+  );
+  expect(replaced.map(({ MESSAGE }) => MESSAGE)).toEqual([expect.stringMatching(/"holder":"net-1\/\w+"/)]);
 });
