@@ -78,6 +78,24 @@ for (const limit of LIMITS_TRIED) {
   });
 }
 
+test('the process can write only to its runtime directory, and where every user can', async () => {
+  // As postinst makes it. systemd would give a directory that it makes itself to the user of the unit.
+  await machine.sh('rm -rf /etc/isthmus-probe; install -d -o root -g isthmus -m 0750 /etc/isthmus-probe');
+  await sleepUnderUnit(machine);
+  const { MainPID } = await machine.show(PROBE, 'MainPID');
+  machine.write(
+    '/opt/list-writable.sh',
+    `find / -path /proc -prune -o -type d -writable -print 2>/dev/null | sort | while read -r at
+do touch "$at/probe" 2>/dev/null && rm "$at/probe" && echo "$at"
+done; true`,
+  );
+  const as = 'setpriv --reuid isthmus --regid isthmus --clear-groups';
+  const found = await machine.sh(`nsenter -t ${MainPID} -m ${as} sh /opt/list-writable.sh`);
+  await machine.sh(`systemctl stop ${PROBE}; rm -rf /etc/isthmus-probe`);
+  const shared = ['/dev/mqueue', '/dev/shm', '/run/lock', '/tmp', '/var/tmp'];
+  expect(found.split('\n').sort()).toEqual([...shared, '/run/isthmus-probe'].sort());
+});
+
 test('LimitNOFILE raises the number of open files, at most to what the machine allows its systemd', async () => {
   const limits = await machine.sh('cat /proc/1/limits');
   const most = Number(/^Max open files +\d+ +(\d+)/m.exec(limits)?.[1]);
