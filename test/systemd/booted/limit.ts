@@ -12,8 +12,8 @@ export interface Limit {
   /** Directives that forbid the same. They are absent in both runs. */
   readonly beside?: readonly string[];
   /**
-   * Without this part in its kernel or its container, a machine cannot enforce the directive. Then the test is skipped, and before that it
-   * compares what `systemctl show` says with and without the directive.
+   * Without this part in its kernel or its container, a machine cannot enforce the directive. Then the test only compares what `systemctl
+   * show` says with and without the directive.
    */
   readonly needs?: 'CAP_SYS_RESOURCE' | 'device filter' | 'pids controller';
   /** What `systemctl show` says about the directive. */
