@@ -38,7 +38,7 @@ export const CALLS_TRIED: readonly Limit[] = [
     directive: 'SystemCallFilter',
     group: '@resources',
     tries: 'to change its priority',
-    script: done('renice -n 5 $$'),
+    script: done('renice -n 19 $$'),
     forbidden: DENIED,
     allowed: /done$/,
   },
