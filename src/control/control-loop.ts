@@ -60,7 +60,7 @@ export interface ControlLoopOptions {
   /** Absent if additional listeners are not in use. */
   readonly listeners?: { snapshot(): ListenerSnapshot } | null;
   /** The Machines of control planes. Absent if they are not in use. */
-  readonly controlPlanes?: { snapshot(): readonly MachineFacts[] } | null;
+  readonly controlPlanes?: { snapshot(): readonly MachineFacts[]; isKnown(): boolean } | null;
   readonly publisher?: Publisher | null;
   /** The outcome of each requested port. */
   readonly ports?: () => ReadonlyMap<string, PortOutcome>;
@@ -198,7 +198,10 @@ export class ControlLoop {
           kube: publisher?.observe() ?? null,
           ports: ports?.() ?? new Map(),
           ...(listeners && { listeners: listeners.snapshot() }),
-          ...(controlPlanes && { controlPlanes: controlPlanes.snapshot() }),
+          ...(controlPlanes && {
+            controlPlanes: controlPlanes.snapshot(),
+            controlPlanesKnown: controlPlanes.isKnown(),
+          }),
         },
         this.#world,
         worldSettings,

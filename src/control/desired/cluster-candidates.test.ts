@@ -11,6 +11,7 @@ import {
   type SiteFacts,
   worldFor,
 } from '../../../test/support/kubernetes/listeners.ts';
+import type { CertificateReading } from '../../health/server-certificate.ts';
 import { TurnCache } from '../objects/turn-cache.ts';
 import type { ClusterFacts, ClusterReading } from '../sources/cluster-source.ts';
 import type { MachineFacts } from '../sources/machine.ts';
@@ -154,6 +155,35 @@ describe('the ways to an API server', () => {
     ]);
     expect(routed([key('10.0.0.12')])).toEqual([['10.0.0.12'], 'serving', 'live']);
     expect(routed([])).toEqual([[], 'unhealthy', 'undecided']);
+  });
+
+  test('are not complete before the Machines were listed: until then no slice is withdrawn, also with a warm cache', () => {
+    const cache = new TurnCache();
+    const clusters = [proxied()];
+    const want = (controlPlanesKnown: boolean, facts: SiteFacts = { down: [key(VIP)] }) =>
+      desiredFor(worldFor({ clusters, machines: [], controlPlanesKnown, ...facts }), cache).publications[0]
+        ?.want;
+    expect([want(false), want(true)]).toEqual(['undecided', 'down']);
+    expect(want(false, { up: [key(VIP)] })).toBe('live');
+    expect(want(false, { netns: [] })).toBe('down');
+  });
+
+  test('have a certificate only if clients use them: a spare Machine with a foreign one changes nothing', () => {
+    const certificate = (names: readonly string[]): CertificateReading => ({
+      certificate: { names, omitted: 0, notAfterMs: Date.UTC(2099, 0, 1) },
+      expiry: 'valid',
+      error: null,
+    });
+    const certificates = new Map([
+      [key(VIP), certificate(['kube-1', 'cp-1'])],
+      [key('10.0.0.11'), certificate(['kube-1', 'cp-2'])],
+      [key('10.0.0.12'), certificate(['nginx.local'])],
+    ]);
+    const names = (facts: SiteFacts) => site({ certificates, ...facts }).clusters[0]?.certificate?.names;
+    const all = [VIP, '10.0.0.11', '10.0.0.12'].map(key);
+    expect(names({ up: all })).toEqual(['kube-1', 'cp-1']);
+    expect(names({ up: all.slice(1, 2), down: [key(VIP)] })).toEqual(['kube-1', 'cp-2']);
+    expect(names({ up: all.slice(1), down: [key(VIP)] })).toEqual([]);
   });
 
   test('follow the Machines with a warm cache, and an unchanged cluster keeps its status', () => {

@@ -1,5 +1,5 @@
-// The certificate of a cluster's API server, as this instance read it through the backends that are up. If they differ, only what all of
-// them contain counts. Pure.
+// The certificate of a cluster's API server, as this instance read it through the backends that clients use now. If they differ, only what
+// all of them contain counts. Pure.
 import type { CertificateExpiry, CertificateReading } from '../../health/server-certificate.ts';
 import {
   boundedRecord,
@@ -30,7 +30,7 @@ export function clusterCertificate(
   serverNames: readonly string[],
   certificates: ReadonlyMap<string, CertificateReading>,
 ): ClusterCertificate {
-  const readings = candidates.filter(isUp).map(({ backend }) => certificates.get(backend.key));
+  const readings = inUse(candidates).map(({ backend }) => certificates.get(backend.key));
   const records: CertificateRecord[] = [];
   const expiries = new Set<CertificateExpiry>();
   for (const reading of readings) {
@@ -51,6 +51,13 @@ export function clusterCertificate(
   ]);
   const status = Object.freeze({ ...record, expiry, verifies: isVerified, problems });
   return { status, published: record };
+}
+
+/** A spare Machine does not count: one with a wrong address would leave no common name, although clients reach the right server. */
+function inUse(candidates: readonly ClusterCandidate[]): readonly ClusterCandidate[] {
+  const up = candidates.filter(isUp);
+  const own = up.filter(({ machine }) => machine === null);
+  return own.length > 0 ? own : up;
 }
 
 export const unverifiableText = (serverNames: readonly string[], record: CertificateRecord): string =>

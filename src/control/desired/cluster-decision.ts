@@ -46,6 +46,7 @@ interface PreviousDecision {
   readonly index: NetnsIndex;
   readonly machines: readonly MachineFacts[];
   readonly netnsComplete: boolean;
+  readonly controlPlanesKnown: boolean;
   readonly complete: boolean;
   readonly settings: DesiredSettings;
   /** Replaced while the readings of the candidates stay the same: old ones must not stay in memory. */
@@ -60,7 +61,7 @@ const newDecisions = () => new WeakMap<ClusterReading, PreviousDecision>();
  */
 export function clusterDecision(reading: ClusterReading, context: DesiredContext): ClusterDecision {
   const { world, index, claims, controlPlanes, settings, cache } = context;
-  const { complete, netnsComplete, certificates } = world;
+  const { complete, netnsComplete, controlPlanesKnown, certificates } = world;
   const machines = controlPlanes.of(namespaceOf(reading), nameOf(reading));
   if (reading.kind !== 'proxied' || !claims.holds(reading)) return newDecision(reading, context).decision;
   const decisions = cache.part(newDecisions);
@@ -70,7 +71,8 @@ export function clusterDecision(reading: ClusterReading, context: DesiredContext
     return known.decision;
   }
   const { decision, candidates } = newDecision(reading, context);
-  const inputs = { candidates, index, machines, netnsComplete, complete, settings, certificates };
+  const seen = { netnsComplete, controlPlanesKnown, complete, certificates };
+  const inputs = { candidates, index, machines, settings, ...seen };
   decisions.set(reading, { decision, ...inputs });
   return decision;
 }
@@ -84,6 +86,7 @@ const isCurrent = (
   known.index === index &&
   isSameList(known.machines, machines) &&
   known.netnsComplete === world.netnsComplete &&
+  known.controlPlanesKnown === world.controlPlanesKnown &&
   known.complete === world.complete &&
   known.settings === settings &&
   isSameReading(known.candidates, known.certificates, world.certificates) &&
@@ -220,11 +223,20 @@ function publicationOf(
   const isCertain = !leaving && world.complete && isProven(reading, world.lastKnown);
   return Object.freeze({
     ...common,
-    want: leaving ? 'leaving' : wantOf(candidates.map(({ health }) => health)),
+    want: leaving ? 'leaving' : clusterWant(candidates, world),
     hasNetns: candidates.length > 0,
     certificate,
     ...(isCertain && { holder: keyOf(reading) }),
   });
+}
+
+/** A restarted instance keeps its slice until it knows every way to the API server: on OVN, often only a Machine is reachable. */
+function clusterWant(
+  candidates: readonly ClusterCandidate[],
+  { controlPlanesKnown }: World,
+): ReturnType<typeof wantOf> {
+  const want = wantOf(candidates.map(({ health }) => health));
+  return want === 'down' && candidates.length > 0 && !controlPlanesKnown ? 'undecided' : want;
 }
 
 interface StatusFacts {

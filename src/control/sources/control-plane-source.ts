@@ -1,12 +1,12 @@
 // Reads the Machines of control planes from the Kubernetes API, for further ways to the API servers. The watch has a label selector, so
 // it never reads the workers. A failed read keeps the last known machines and affects nothing else: clusters are served as without it.
-import { isDeepStrictEqual } from 'node:util';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import type { KubeErrorCode } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import type { PersistentMap } from '../../kube/persistent-map.ts';
 import { servedPath, servedVersion } from '../../kube/served-version.ts';
 import { Reflector } from '../../kube/watch/reflector.ts';
+import { isEqual } from '../../routing/changes.ts';
 import { CONTROL_PLANE_LABEL } from '../objects/object-labels.ts';
 import { ABSENT_RETRY_MS } from './listener-snapshot.ts';
 import {
@@ -26,6 +26,10 @@ export interface ControlPlaneSourceOptions {
 }
 
 const OUTAGES: ReadonlySet<KubeErrorCode> = new Set(['unreachable', 'timeout', 'gone', 'too-many-requests']);
+/** Many sites do not grant this right. Each attempt costs three requests. */
+const FORBIDDEN_RETRY_MS = 300_000;
+/** After this time a cluster without a backend counts as down, although its Machines could not be read. */
+const MAX_UNKNOWN_MS = 60_000;
 const MACHINES = { group: MACHINE_GROUP, resource: 'machines', known: MACHINE_VERSIONS };
 
 export class ControlPlaneSource {
@@ -33,6 +37,7 @@ export class ControlPlaneSource {
   #items: PersistentMap<MachineFacts> | null = null;
   #machines: readonly MachineFacts[] = Object.freeze([]);
   #isAbsent = false;
+  readonly #startedAtMs = performance.now();
 
   constructor({ client, namespace, onChange }: ControlPlaneSourceOptions) {
     this.#reflector = new Reflector<MachineFacts>({
@@ -45,9 +50,10 @@ export class ControlPlaneSource {
       },
       project: controlPlaneMachine,
       // Controllers write to a Machine often, but rarely change the facts in its projection.
-      equal: isDeepStrictEqual,
+      equal: isEqual,
       onChange,
       maxAbsentBackoffMs: ABSENT_RETRY_MS,
+      maxForbiddenBackoffMs: FORBIDDEN_RETRY_MS,
     });
   }
 
@@ -68,6 +74,16 @@ export class ControlPlaneSource {
       this.#machines = Object.freeze([...items.values()].filter(isControlPlane));
     }
     return this.#machines;
+  }
+
+  /**
+   * False: the Machines were not listed yet, but may be soon. A cluster that is reachable only by them is not down then. After
+   * a minute the answer is true in any case: an instance that never reads them must withdraw clusters that it does not reach.
+   */
+  isKnown(): boolean {
+    const { synced, problem } = this.#reflector.snapshot();
+    const isRefused = this.#isAbsent || problem?.code === 'forbidden';
+    return synced || isRefused || performance.now() - this.#startedAtMs > MAX_UNKNOWN_MS;
   }
 
   /**

@@ -101,8 +101,8 @@ export class FileSource implements ClusterSource {
   }
 
   /** Changes are reported by the same `onChange`. */
-  get controlPlanes(): { snapshot(): readonly MachineFacts[] } {
-    return { snapshot: () => this.#snapshot.controlPlanes };
+  get controlPlanes(): { snapshot(): readonly MachineFacts[]; isKnown(): boolean } {
+    return { snapshot: () => this.#snapshot.controlPlanes, isKnown: () => true };
   }
 
   async stop(): Promise<void> {

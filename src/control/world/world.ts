@@ -31,6 +31,8 @@ export interface Observed {
   readonly listeners?: ListenerSnapshot;
   /** The Machines of control planes. Absent: there is no source of them. */
   readonly controlPlanes?: readonly MachineFacts[];
+  /** Absent: they are known, or nothing reads them. */
+  readonly controlPlanesKnown?: boolean;
 }
 
 /** A cluster that is no longer proxied. Its route stays until no slice of this instance sends clients here. */
@@ -65,6 +67,8 @@ export interface World {
   readonly listeners: ListenerWorld;
   /** The Machines of the control planes of all clusters; empty while they are unreadable. */
   readonly controlPlanes: readonly MachineFacts[];
+  /** False while these Machines may still be read: until then, a cluster that only they reach is not down. */
+  readonly controlPlanesKnown: boolean;
   /** Sorted by name. */
   readonly netns: readonly NetnsEntry[];
   readonly netnsProblems: NetnsSnapshot['problems'];
@@ -117,6 +121,7 @@ export function worldOf(
     ports: new Map(observed.ports),
     listeners,
     controlPlanes: observed.controlPlanes ?? NO_MACHINES,
+    controlPlanesKnown: observed.controlPlanesKnown ?? true,
     netns: knownNetns(netns, previous?.netns ?? []),
     netnsProblems: sameOr(
       previous?.netnsProblems,

@@ -33,6 +33,8 @@ export interface ReflectorOptions<T> {
   readonly pageSize?: number;
   /** Longest wait between two attempts for a resource that the server does not serve. */
   readonly maxAbsentBackoffMs?: number;
+  /** Longest wait between two attempts for a resource that the user may not read. */
+  readonly maxForbiddenBackoffMs?: number;
 }
 
 /** A watch that the server ends earlier than this counts as a failure. Otherwise a broken server would get requests without pause. */
@@ -94,8 +96,9 @@ export class Reflector<T> {
     this.#random = options.random ?? Math.random;
     this.#sleep = options.sleep ?? abortableSleep;
     this.#pageSize = options.pageSize ?? PAGE_SIZE;
-    const { maxAbsentBackoffMs } = options;
-    this.#retry = new WatchRetry({ now: this.#now, random: this.#random, maxAbsentBackoffMs });
+    const { maxAbsentBackoffMs, maxForbiddenBackoffMs } = options;
+    const longest = { maxAbsentBackoffMs, maxForbiddenBackoffMs };
+    this.#retry = new WatchRetry({ now: this.#now, random: this.#random, ...longest });
     this.#mirror = new Mirror({ project: options.project, keyOf: options.keyOf, equal: options.equal });
     this.#state = new SnapshotState({ mirror: this.#mirror, staleSinceMs: this.#now() });
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Backoff } from './watch-retry.ts';
+import { Backoff, WatchRetry } from './watch-retry.ts';
 
 const backoff = (random: () => number) => new Backoff({ firstMs: 200, maxMs: 30_000, random });
 
@@ -37,4 +37,16 @@ describe('the wait after a failure', () => {
     for (let each = 0; each < 20; each++) waits.next();
     expect(waits.next({ maxMs: 10_000 })).toBe(10_000);
   });
+});
+
+test('the longest wait for a forbidden resource and for an absent one is set for each', () => {
+  const longest = (code: 'forbidden' | 'not-found' | 'unreachable') => {
+    const limits = { maxForbiddenBackoffMs: 300_000, maxAbsentBackoffMs: 30_000 };
+    const retry = new WatchRetry({ now: () => 0, random: () => 1, ...limits });
+    const waits = Array.from({ length: 20 }, () => retry.failed(null, code).delayMs);
+    return Math.max(...waits);
+  };
+  expect([longest('forbidden'), longest('not-found'), longest('unreachable')]).toEqual([
+    300_000, 30_000, 10_000,
+  ]);
 });

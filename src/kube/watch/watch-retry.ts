@@ -8,6 +8,8 @@ export interface WatchRetryOptions {
   readonly random: () => number;
   /** Longest wait between two attempts for a resource that the server does not serve. */
   readonly maxAbsentBackoffMs?: number | undefined;
+  /** The same for a resource that the user may not read. */
+  readonly maxForbiddenBackoffMs?: number | undefined;
 }
 
 export interface Retry {
@@ -48,7 +50,7 @@ const POSITION_AFTER: Readonly<Record<KubeErrorCode, 'valid' | 'doubtful' | 'inv
 
 export class WatchRetry {
   readonly #now: () => number;
-  readonly #maxAbsentBackoffMs: number;
+  readonly #longestBackoffMs: Readonly<Partial<Record<KubeErrorCode, number>>>;
   readonly #backoff: Backoff;
   #fruitlessAttempts = 0;
   #wasGone = false;
@@ -57,10 +59,12 @@ export class WatchRetry {
   #lastEventAtMs = 0;
   #hadEvent = false;
 
-  constructor({ now, random, maxAbsentBackoffMs = MAX_ABSENT_BACKOFF_MS }: WatchRetryOptions) {
+  constructor(options: WatchRetryOptions) {
+    const { now, random, maxAbsentBackoffMs = MAX_ABSENT_BACKOFF_MS } = options;
+    const { maxForbiddenBackoffMs = MAX_BACKOFF_MS } = options;
     this.#now = now;
-    this.#maxAbsentBackoffMs = maxAbsentBackoffMs;
-    const maxMs = Math.max(MAX_BACKOFF_MS, maxAbsentBackoffMs);
+    this.#longestBackoffMs = { 'not-found': maxAbsentBackoffMs, forbidden: maxForbiddenBackoffMs };
+    const maxMs = Math.max(MAX_BACKOFF_MS, maxAbsentBackoffMs, maxForbiddenBackoffMs);
     this.#backoff = new Backoff({ firstMs: FIRST_BACKOFF_MS, maxMs, random });
   }
 
@@ -122,7 +126,7 @@ export class WatchRetry {
     if (isFirstGone || this.watchedMs() >= GOOD_WATCH_MS) this.#backoff.reset();
     return this.#backoff.next({
       retryAfterMs: error instanceof KubeError ? error.retryAfterMs : null,
-      maxMs: code === 'not-found' ? this.#maxAbsentBackoffMs : MAX_BACKOFF_MS,
+      maxMs: this.#longestBackoffMs[code] ?? MAX_BACKOFF_MS,
     });
   }
 }

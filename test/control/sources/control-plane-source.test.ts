@@ -24,7 +24,12 @@ let changes: number;
 let selectors: Set<unknown>;
 let close: () => Promise<void>;
 
-async function open({ definitions = [machineDefinition()], access = allowed(), namespace = NAMESPACE } = {}) {
+async function open({
+  definitions = [machineDefinition()],
+  access = allowed(),
+  namespace = NAMESPACE,
+  failing = false,
+} = {}) {
   const { cert, key } = selfSigned('127.0.0.1', 'localhost');
   api = await startManagementApi({
     tls: { key, cert, ca: cert },
@@ -67,6 +72,7 @@ async function open({ definitions = [machineDefinition()], access = allowed(), n
     await client.close();
     await api.close();
   };
+  if (failing) api.faults.inject({ resource: 'machines' }, { kind: 'status', code: 500 });
   source.start();
   await source.ready();
 }
@@ -131,6 +137,8 @@ test('without the right there is no Machine and a problem, and the right can be 
   add('cp-1', CONTROL_PLANE);
   expect(names()).toEqual([]);
   expect(source.problem).toMatch(/machines/);
+  // No cluster waits for a right that the site may never grant.
+  expect(source.isKnown()).toBe(true);
   api.access.set(USER, allowed());
   await until('it is found', () => names().join() === `${NAMESPACE}/cp-1`);
   await until('no problem is left', () => source.problem === null);
@@ -139,6 +147,13 @@ test('without the right there is no Machine and a problem, and the right can be 
   api.faults.endWatches();
   await until('the watch fails', () => source.problem !== null);
   expect(names()).toEqual([`${NAMESPACE}/cp-1`]);
+});
+
+test('Machines are unknown while the first list fails, and known from the first good one on', async () => {
+  await open({ failing: true });
+  expect([source.isKnown(), names()]).toEqual([false, []]);
+  api.faults.clear();
+  await until('they are listed', () => source.isKnown());
 });
 
 test('without Cluster API there is no Machine and no problem', async () => {

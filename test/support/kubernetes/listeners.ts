@@ -11,6 +11,7 @@ import type { ListenerSnapshot } from '../../../src/control/sources/listener-sna
 import { isControlPlane, type MachineFacts, readMachine } from '../../../src/control/sources/machine.ts';
 import type { KubeWorld } from '../../../src/control/world/kube-world.ts';
 import { type World, worldOf } from '../../../src/control/world/world.ts';
+import type { CertificateReading } from '../../../src/health/server-certificate.ts';
 import type { TargetHealth } from '../../../src/health/target-health.ts';
 import type { NetnsEntry } from '../../../src/netns/netns-directory.ts';
 import type { PortOutcome } from '../../../src/routing/route-table.ts';
@@ -108,6 +109,9 @@ export interface SiteFacts {
   /** Indexed by the name of the listener. */
   readonly ports?: Readonly<Record<string, PortOutcome>>;
   readonly kube?: KubeWorld | null;
+  readonly controlPlanesKnown?: boolean;
+  /** By key of the backend. */
+  readonly certificates?: ReadonlyMap<string, CertificateReading>;
 }
 
 export function worldFor(facts: SiteFacts, previous: World | null = null, departureMs = 5000): World {
@@ -134,6 +138,8 @@ export function worldFor(facts: SiteFacts, previous: World | null = null, depart
         ...facts.snapshot,
       },
       controlPlanes: (facts.machines ?? []).filter(isControlPlane),
+      ...(facts.controlPlanesKnown !== undefined && { controlPlanesKnown: facts.controlPlanesKnown }),
+      ...(facts.certificates !== undefined && { certificates: facts.certificates }),
     },
     previous,
     { departureMs, allowMassDelete: false },
