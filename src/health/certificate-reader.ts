@@ -15,6 +15,8 @@ const PLACES = 128;
 const LEAST_GAP_MS = 60_000;
 const FIRST_RETRY_MS = 10_000;
 const LAST_RETRY_MS = 60 * 60 * 1000;
+/** Before the first success: the kubeconfig waits for the names. */
+const LAST_FIRST_RETRY_MS = 5 * 60 * 1000;
 const JITTER = 0.1;
 
 interface Tracked extends Due {
@@ -150,6 +152,7 @@ export class CertificateReader {
       this.#queue.ended();
       tracked.cancel = null;
       if (!this.#stopped && this.#tracked.get(tracked.target.key) === tracked) this.#ended(tracked, result);
+      else this.#turn();
       if (this.#queue.running === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
   }
@@ -181,9 +184,9 @@ export class CertificateReader {
   #delayMs({ failures, reading, isOld }: Tracked): number {
     if (isOld) return LEAST_GAP_MS;
     const jitter = 1 - JITTER + 2 * JITTER * this.#random();
-    if (failures > 0)
-      return jitter * Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20));
     const certificate = reading?.certificate ?? null;
+    const lastMs = certificate === null ? LAST_FIRST_RETRY_MS : LAST_RETRY_MS;
+    if (failures > 0) return jitter * Math.min(lastMs, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20));
     return jitter * (certificate === null ? LAST_RETRY_MS : rereadAfterMs(certificate, this.#wallNow()));
   }
 

@@ -24,6 +24,7 @@ describe('the names of a certificate', () => {
     ['that claim to be addresses', 'IP Address:<invalid>, IP Address:10.0.0.5', ['10.0.0.5'], 1],
     ['of other kinds', 'email:a@b, URI:http://x/, DNS:a', ['a'], 0],
     ['longer than a name may be', `DNS:${'a'.repeat(254)}, DNS:b`, ['b'], 1],
+    ['longer than a name may be, with a wildcard', `DNS:*.${'a'.repeat(252)}, DNS:b`, ['b'], 1],
   ])('%s', (_title, text, names, omitted) => {
     expect(read(text)).toEqual({ names, omitted, notAfterMs: END_MS });
   });

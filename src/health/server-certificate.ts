@@ -24,6 +24,8 @@ export interface CertificateReading {
 }
 
 const MAX_NAMES = 256;
+/** The longest DNS name. The record on the slice accepts no longer one, also with a wildcard. */
+const MAX_NAME = 253;
 /** Names beyond this part of the text are not looked at: a certificate can be 100 KB. */
 const MAX_TEXT = 32 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -64,7 +66,7 @@ export function serverCertificate(
 function nameOf(isDns: boolean, value: string): string | null {
   if (!isDns) return isIP(value) === 6 ? shortIPv6(value) : isIP(value) === 4 ? value : null;
   const name = value.toLowerCase().replace(/\.$/, '');
-  return DNS_NAME.test(name) && isIP(name) === 0 ? name : null;
+  return name.length <= MAX_NAME && DNS_NAME.test(name) && isIP(name) === 0 ? name : null;
 }
 
 /** `FD00:0:0:0:0:0:0:5` → `fd00::5` */

@@ -1,4 +1,5 @@
 // Reading a certificate with real servers in a real netns: what is read, what the server notices, and what a hostile server can do.
+import { execFileSync } from 'node:child_process';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -59,6 +60,20 @@ const tlsServer = (certificate: { key: Buffer; cert: Buffer | string }, act: (so
       act(socket);
     }),
   );
+
+/** DHE needs an RSA key. */
+function rsaCertificate(): { readonly key: Buffer; readonly cert: Buffer } {
+  const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', '-', '-subj', '/CN=alpha'];
+  const pem = execFileSync('openssl', request, { stdio: ['ignore', 'pipe', 'ignore'] });
+  return { key: pem, cert: pem };
+}
+
+test('a server that offers only DHE gets no handshake, because its group could block the thread', async () => {
+  const onlyDhe = { dhparam: 'auto', ciphers: 'DHE-RSA-AES256-GCM-SHA384', maxVersion: 'TLSv1.2' } as const;
+  const options = { ...rsaCertificate(), ...onlyDhe };
+  const port = await tlsServer(options, () => {});
+  expect(await read(local(port))).toEqual({ error: expect.stringMatching(/^(ERR_SSL|ECONNRESET)/) });
+});
 
 test('reads the names and the end, sends the server name, and closes in order', async () => {
   const names = ['alpha', 'alpha.magnum-system', '10.0.0.5', 'fd00::5'] as const;

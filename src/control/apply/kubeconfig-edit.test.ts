@@ -102,6 +102,12 @@ describe('the tls-server-name', () => {
     else expect.fail(JSON.stringify(change));
   });
 
+  test('that YAML 1.1 takes for a boolean is quoted', () => {
+    const change = withKubeconfigEntry(CAPI, { server: OLD, tlsServerName: 'no' });
+    const expected = CAPI.replace(`    server: ${OLD}`, `    tls-server-name: "no"\n    server: ${OLD}`);
+    expect(change).toEqual({ kind: 'changed', text: expected });
+  });
+
   test('and the server are changed together', () => {
     const change = withKubeconfigEntry(CAPI, { server: NEW, tlsServerName: NAME });
     const expected = CAPI.replace(`    server: ${OLD}`, `    tls-server-name: ${NAME}\n    server: ${NEW}`);

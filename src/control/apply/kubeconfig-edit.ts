@@ -192,10 +192,13 @@ function scalarPlace(node: unknown): ScalarPlace | null {
   }
 }
 
+/** Clients that read YAML 1.1 take these words for booleans. */
+const YAML_1_1_BOOLEAN = /^(?:y|n|yes|no|on|off)$/i;
+
 /** Possible spellings, the current style first. The caller parses the result to find a spelling that is valid in that place. */
 function spellings(value: string, style: ScalarPlace['style']): readonly string[] {
   const double = JSON.stringify(value);
-  if (style === 'plain') return [value, double];
+  if (style === 'plain') return YAML_1_1_BOOLEAN.test(value) ? [double] : [value, double];
   return style === 'single' ? [`'${value.replaceAll("'", "''")}'`, double] : [double];
 }
 

@@ -58,8 +58,10 @@ export function kubeconfigPlan(question: KubeconfigQuestion): KubeconfigPlan {
   }
   if (want === 'leaving') return { state, ...restored(question, key, secret) };
   const leadsHere = secret.recordedServer !== null;
-  if (chosen.kind === 'unverifiable' && want === 'live')
-    return { state, leadsHere, problem: `Secret ${key} is not written: ${chosen.reason}`, ...NOT_NOW };
+  if (chosen.kind === 'unverifiable' && want === 'live') {
+    const what = leadsHere ? 'was written before, and no client can verify it' : 'is not written';
+    return { state, leadsHere, problem: `Secret ${key} ${what}: ${chosen.reason}`, ...NOT_NOW };
+  }
   const turn = want === 'live' ? rewritten(question, secret, known, chosen) : NOT_NOW;
   return { state, leadsHere, problem: null, ...turn };
 }
@@ -75,10 +77,12 @@ function unwatched({ publication, kube }: KubeconfigQuestion, key: string) {
 }
 
 /** The cluster is no longer proxied: the kubeconfig gets its own server back. */
-function restored(question: KubeconfigQuestion, key: string, { recordedServer }: KubeconfigSecret): Restored {
+function restored(question: KubeconfigQuestion, key: string, secret: KubeconfigSecret): Restored {
   const { publication, kube } = question;
-  // Without our annotation, the kubeconfig never pointed to the proxy, or another writer restored it.
-  if (recordedServer === null) return { ...unwatched(question, key), ...NOT_NOW };
+  const { recordedServer, recordedTlsName } = secret;
+  // Without our annotations, the kubeconfig never pointed to the proxy, or another writer restored it. An older release restores only the
+  // server, and leaves the annotation of the name.
+  if (recordedServer === null && recordedTlsName === null) return { ...unwatched(question, key), ...NOT_NOW };
   const server = publication.object?.directServer ?? null;
   if (server === null) {
     const problem = `Secret ${key} still points to the proxy, and the cluster has no spec.controlPlaneEndpoint to restore`;

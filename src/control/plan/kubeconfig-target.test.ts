@@ -14,7 +14,8 @@ interface Given {
   readonly own?: PublishedCertificate;
   readonly slices?: readonly OwnedSlice[];
   readonly namespace?: string;
-  readonly recordedTlsName?: string;
+  /** null: written before, without a name. */
+  readonly recordedTlsName?: string | null;
 }
 const chosen = ({ own, slices = [slice('net-1')], namespace = 'isthmus', recordedTlsName }: Given) =>
   chosenTarget({
@@ -74,6 +75,7 @@ describe('the target of a kubeconfig', () => {
       'unknown',
       'alpha',
     ],
+    ['stays without a name while nothing is known', { own: 'unread', recordedTlsName: null }, 'unread', null],
     [
       'comes from the slice of another instance',
       { own: 'unread', slices: [slice('net-1'), slice('net-2', 'alpha.tenant.svc')] },

@@ -29,8 +29,8 @@ export function chosenTarget(question: TargetQuestion): ChosenTarget {
   const probable = proxiedTarget(publication, namespace);
   const record = joinedRecord(recordsOf(question));
   if (record === null) {
-    // A name that was chosen from a certificate is better than a guess.
-    const isKept = secret.recordedServer === probable.server && secret.recordedTlsName !== null;
+    // What was written before is better than a guess, also without a name: a certificate may contain the host.
+    const isKept = secret.recordedServer === probable.server;
     const target = isKept ? { ...probable, tlsServerName: secret.recordedTlsName } : probable;
     return { kind: publication.certificate === 'unread' ? 'unread' : 'unknown', target };
   }
