@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   desiredFor,
   keyAt,
+  listener,
   machine,
   NAMESPACE,
   NETNS,
@@ -250,6 +251,16 @@ describe('a Machine', () => {
       up: [key(VIP), key('10.0.0.99')],
     });
     expect(found).toEqual({ '10.0.0.99': 'server', [VIP]: 'server' });
+  });
+
+  test('that a listener selects too stays a way, so its verdict and its route stay', () => {
+    const api = { port: 17_043, targetPort: 6443, selector: { matchLabels: CONTROL_PLANE } };
+    const found = site({ listeners: [listener('api', api)], up: [key(VIP)] }).backends;
+    expect(found.map(({ address, way, check }) => [address, way, check])).toEqual(
+      [[VIP, undefined, undefined], ...THREE.map((each) => [each.addresses[0], 'needed', undefined])].sort(
+        ([a], [b]) => `${a}`.localeCompare(`${b}`),
+      ),
+    );
   });
 
   test('that two clusters have is needed if one of them needs it', () => {

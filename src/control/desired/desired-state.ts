@@ -176,9 +176,17 @@ function mostFrequent(targets: readonly ProbeTarget[]): ProbeTarget[] {
   const kept = new Map<string, ProbeTarget>();
   for (const target of targets) {
     const known = kept.get(target.key);
-    if (known === undefined || paceOf(target) > paceOf(known)) kept.set(target.key, target);
+    kept.set(target.key, known === undefined ? target : joinedTarget(known, target));
   }
   return [...kept.values()];
+}
+
+/** A way that a listener selects too stays a way: in another group of probes it would lose its verdict, and clients their route. */
+function joinedTarget(a: ProbeTarget, b: ProbeTarget): ProbeTarget {
+  const way = [a, b].find((each) => each.way !== undefined);
+  const ofListener = [a, b].some(({ check }) => check !== undefined);
+  if (way !== undefined && ofListener) return Object.freeze({ ...way, way: 'needed' });
+  return paceOf(b) > paceOf(a) ? b : a;
 }
 
 function paceOf({ way, check }: ProbeTarget): number {
