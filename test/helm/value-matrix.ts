@@ -113,6 +113,18 @@ export const MATRIX: Readonly<Record<string, Values>> = {
     fullnameOverride: `${'f'.repeat(52)}-${'f'.repeat(10)}`,
     monitoring: { serviceMonitor: { enabled: true } },
   },
+  'an affinity of null': { affinity: null },
+  'a node affinity of null': { affinity: { nodeAffinity: null, podAntiAffinity: {} } },
+  'a node affinity with preferences only': {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: null,
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, preference: { matchExpressions: [{ key: 'rack', operator: 'Exists' }] } },
+        ],
+      },
+    },
+  },
   'everything else': {
     nameOverride: 'narrows',
     fullnameOverride: 'the-narrows',

@@ -143,7 +143,10 @@ label; the full name may have as many.
 {{- include "isthmus.fullname" . | trunc 53 | trimSuffix "-" }}-uninstall
 {{- end }}
 
-{{/* The nodes of the DaemonSet as preferences: each label of nodeSelector, and each required term of the node affinity. */}}
+{{/*
+The nodes of the DaemonSet as preferences: each label of nodeSelector, and each required term of the node affinity. Any part of `affinity`
+may be null in the values of a site, and `dig` fails on null.
+*/}}
 {{- define "isthmus.uninstallPreferences" -}}
 {{- $terms := list }}
 {{- with .Values.nodeSelector }}
@@ -153,9 +156,11 @@ label; the full name may have as many.
 {{- end }}
 {{- $terms = append $terms (dict "weight" 100 "preference" (dict "matchExpressions" $labels)) }}
 {{- end }}
-{{- range dig "nodeAffinity" "requiredDuringSchedulingIgnoredDuringExecution" "nodeSelectorTerms" (list) .Values.affinity }}
+{{- with .Values.affinity }}{{ with .nodeAffinity }}{{ with .requiredDuringSchedulingIgnoredDuringExecution }}
+{{- range .nodeSelectorTerms }}
 {{- $terms = append $terms (dict "weight" 100 "preference" .) }}
 {{- end }}
+{{- end }}{{ end }}{{ end }}
 {{- with $terms }}
 {{- toYaml . }}
 {{- end }}
