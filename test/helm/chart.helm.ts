@@ -575,8 +575,17 @@ test('before `helm uninstall` a Job may delete the DaemonSet of its release, and
 });
 
 describe('the Job before `helm uninstall`', () => {
-  const jobOf = (values: Values): Rendered =>
-    only(rendered(values, { withHooks: true }), 'Job').spec.template.spec;
+  const templateOf = (values: Values): Rendered =>
+    only(rendered(values, { withHooks: true }), 'Job').spec.template;
+  const jobOf = (values: Values): Rendered => templateOf(values).spec;
+
+  test('has a Pod that the selector in the documentation finds', () => {
+    const page = readFileSync(join(ROOT, 'docs/how-to/install/kubernetes.md'), 'utf8');
+    const [, selector = ''] = /describe pod -l (\S+)`/.exec(page) ?? [];
+    const { labels } = templateOf({}).metadata;
+    const pairs = Object.entries({ ...labels, 'app.kubernetes.io/instance': '<release>' });
+    expect(selector.split(',').sort()).toEqual(pairs.map((pair) => pair.join('=')).sort());
+  });
 
   test('prefers the nodes of the DaemonSet, and runs elsewhere if there are none', () => {
     const { nodeSelector, affinity } = jobOf({
