@@ -282,7 +282,7 @@ describe('an upgrade to a surge with a handover', () => {
   const upgrade = (...values: readonly string[]) =>
     helm('upgrade', '--install', '--reset-values', ...release, ...values);
   /** No controller runs here, so the test writes how far the rollout is. */
-  async function rolledOut(nodes: number): Promise<void> {
+  async function rolledOut(nodes: number, available = 3): Promise<void> {
     const { metadata } = expectStatus(await client.get(DAEMON_SET), 200).body;
     const counts = {
       currentNumberScheduled: 3,
@@ -290,7 +290,12 @@ describe('an upgrade to a surge with a handover', () => {
       numberMisscheduled: 0,
       numberReady: 3,
     };
-    const status = { ...counts, updatedNumberScheduled: nodes, observedGeneration: metadata.generation };
+    const status = {
+      ...counts,
+      updatedNumberScheduled: nodes,
+      numberAvailable: available,
+      observedGeneration: metadata.generation,
+    };
     expectStatus(await client.patch(`${DAEMON_SET}/status`, { status }), 200);
   }
 
@@ -322,6 +327,17 @@ describe('an upgrade to a surge with a handover', () => {
     await upgrade(...FIRST);
     await expect(upgrade()).rejects.toThrow('its rollout is not finished');
     await rolledOut(2);
+    await expect(upgrade()).rejects.toThrow('its rollout is not finished');
+    await rolledOut(3);
+    await upgrade();
+  });
+
+  test('is refused while the new Pod of a node is not available, and handover.acceptGap allows it', async () => {
+    await upgrade(...FIRST);
+    await rolledOut(3, 2);
+    await expect(upgrade()).rejects.toThrow('a node that is not reachable counts until its Node is deleted');
+    expect(await upgrade('--set=handover.acceptGap=true', '--dry-run=server')).toContain('maxSurge: 1');
+    await rolledOut(3, 0);
     await expect(upgrade()).rejects.toThrow('its rollout is not finished');
     await rolledOut(3);
     await upgrade();

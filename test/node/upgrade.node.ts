@@ -83,6 +83,7 @@ long(
       const { status } = await release.daemonSet();
       return status.updatedNumberScheduled === NODES.length;
     });
+    await release.untilAvailable();
     const options = { story: 'from no handover to the default', clusters: ['alpha', 'beta'] } as const;
     const seen = await whileConnected(bed, options, async () => {
       await release.upgrade();

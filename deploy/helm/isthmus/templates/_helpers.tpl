@@ -255,15 +255,16 @@ would end them before the new Pods serve. `lookup` finds the DaemonSet of the re
 {{- $meets = true }}
 {{- end }}
 {{- end }}
-{{- $left := sub (dig "status" "desiredNumberScheduled" 0 . | int64) (dig "status" "updatedNumberScheduled" 0 . | int64) }}
+{{- $wanted := dig "status" "desiredNumberScheduled" 0 . | int64 }}
+{{- $done := min (dig "status" "updatedNumberScheduled" 0 . | int64) (dig "status" "numberAvailable" 0 . | int64) }}
 {{- $seen := eq (dig "status" "observedGeneration" 0 . | int64) (.metadata.generation | int64) }}
 {{- $surges := not (has (dig "spec" "updateStrategy" "rollingUpdate" "maxSurge" 0 . | toString) (list "0" "0%")) }}
 {{- $reason := "" }}
 {{- if not (dig "hostNetwork" false $pod) }}
 {{- else if not $meets }}
 {{- $reason = printf "its Pods run without --handover %s, so they cannot hand their ports over" $.Values.handover.hostDirectory }}
-{{- else if and (not $surges) (or (not $seen) (gt $left 0)) }}
-{{- $reason = "its rollout is not finished, so some Pods cannot hand their ports over yet" }}
+{{- else if and (not $surges) (or (not $seen) (lt $done $wanted)) }}
+{{- $reason = "its rollout is not finished, so some Pods cannot hand their ports over yet (a node that is not reachable counts until its Node is deleted)" }}
 {{- end }}
 {{- with $reason }}
 {{- fail (include "isthmus.twoSteps" (list $ (printf "%s/%s" $.Release.Namespace $name) .)) }}
