@@ -23,7 +23,14 @@ test('the longest time without an answer lies between two answers, also if no at
   // A packet was lost: the client that began at 50 ms has its answer after those that began later.
   const hung = [ok(0), ok(50, 7_000), ok(100, 3_000)];
   expect(summary(hung, [])).toMatchObject({ failed: {}, gapSeconds: 3.95, slowestSeconds: 7 });
-  expect(summary([refused(0), refused(5_000)], [])).toMatchObject({ gapSeconds: 0, slowestSeconds: 0 });
+});
+
+test('clients that end without an answer had none until the end of their last try', () => {
+  const refusedAtLast = [ok(0), ok(50), refused(100), refused(5_059), ok(20)];
+  expect(summary(refusedAtLast, [])).toMatchObject({ gapSeconds: 5, failed: { ECONNREFUSED: 2 } });
+  const neverServed = [refused(1_000), refused(5_999)];
+  expect(summary(neverServed, [])).toMatchObject({ gapSeconds: 5, slowestSeconds: 0 });
+  expect(summary([], [])).toMatchObject({ connections: 0, gapSeconds: 0 });
 });
 
 test('each long connection that ended is reported once, with the time of its end', () => {

@@ -10,7 +10,10 @@ export interface Seen {
   readonly connections: number;
   /** Failed connections by error, such as `ECONNREFUSED` or `ECONNRESET`. */
   readonly failed: Readonly<Record<string, number>>;
-  /** The longest time between the answers of two successful new connections, in seconds. */
+  /**
+   * The longest time between the answers of two successful new connections, in seconds. The time from the last answer to the end of the
+   * last try counts too, and without any answer the time of all tries.
+   */
   readonly gapSeconds: number;
   /** The slowest successful new connection, in seconds. */
   readonly slowestSeconds: number;
@@ -64,8 +67,11 @@ export function summary(tries: readonly Try[], ends: readonly Try[]): Seen {
   const failed: Record<string, number> = {};
   for (const { ok, error = 'wrong answer' } of tries) if (!ok) failed[error] = (failed[error] ?? 0) + 1;
   const good = tries.filter(({ ok }) => ok);
-  const answers = good.map(({ at, ms }) => at + ms).sort((left, right) => left - right);
-  const gaps = answers.slice(1).map((at, index) => at - (answers[index] as number));
+  const answers = good.map(({ at, ms }) => at + ms);
+  const begin = good.length > 0 ? [] : tries.map(({ at }) => at).slice(0, 1);
+  const end = tries.length > 0 ? [Math.max(...tries.map(({ at, ms }) => at + ms))] : [];
+  const times = [...begin, ...answers, ...end].sort((left, right) => left - right);
+  const gaps = times.slice(1).map((at, index) => at - (times[index] as number));
   const cuts = new Map<number | undefined, number>();
   for (const { connection, at } of ends) cuts.set(connection, Math.min(at, cuts.get(connection) ?? at));
   return {
