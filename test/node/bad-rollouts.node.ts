@@ -187,12 +187,14 @@ long(
 long('a version that crashes soon after it was ready stops at the first node', async () => {
   const fault: Fault = { title: 'crashes after it was ready', change: CRASHES_WHEN_READY };
   const options = { story: fault.title, clusters: ['alpha', 'beta'] } as const;
-  const { alpha } = await whileRolledOut(fault, SURGE, options, async (before) => {
+  let failedNode = '';
+  const { alpha, beta } = await whileRolledOut(fault, SURGE, options, async (before) => {
     const find = async () =>
       (await release.pods()).find(({ name }) => before.every((old) => old.name !== name));
     await release.until('the new Pod is ready', async () => (await find())?.ready === true);
     await release.until('the new Pod has crashed', async () => ((await find())?.restarts ?? 0) > 0);
     const failed = (await find()) as PodView;
+    failedNode = failed.node;
     const others = before.filter(({ node }) => node !== failed.node);
     await watched(2 * HOLD_MS, async () => {
       const now = await release.pods();
@@ -201,6 +203,9 @@ long('a version that crashes soon after it was ready stops at the first node', a
   });
   // The sockets of the first node end with the program. The other node serves the clients.
   expect(alpha.gapSeconds).toBeLessThan(10);
+  // net-1 alone reaches beta. Its clients notice nothing of a failure of net-2, and they are refused after a failure of net-1.
+  if (failedNode === 'net-1') expect(beta.failed).not.toEqual({});
+  else expect(beta).toMatchObject({ failed: {}, cuts: [] });
 });
 
 long(`on the network of the Pods a rollout stops at the first node: ${NO_NETNS.title}`, async () => {
