@@ -2,6 +2,7 @@
 # Lists the clusters that magnum-cluster-api-proxy offers from this host, by its EndpointSlices. With `connect`, only those where each
 # endpoint accepts a connection. Changes nothing.
 import base64
+import functools
 import json
 import os
 import socket
@@ -84,15 +85,19 @@ def cluster_of(each):
     return (each['metadata'].get('labels') or {}).get(SERVICE_LABEL, each['metadata']['name'])
 
 
-def accepts(each):
-    """At the port of the slice: the old proxy takes a random one if PROXY_PORT is in use."""
+@functools.lru_cache(maxsize=None)
+def connects(address, port):
+    """Tries each address and port once: the slices of all clusters name the same ones."""
     try:
-        for address in addresses_of(each):
-            for port in each.get('ports') or []:
-                socket.create_connection((address, port['port']), CONNECT_S).close()
+        socket.create_connection((address, port), CONNECT_S).close()
     except OSError:
         return False
     return True
+
+
+def accepts(each):
+    """At the port of the slice: the old proxy takes a random one if PROXY_PORT is in use."""
+    return all(connects(address, port['port']) for address in addresses_of(each) for port in each.get('ports') or [])
 
 
 def main():
