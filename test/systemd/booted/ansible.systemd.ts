@@ -324,12 +324,14 @@ test('on the way back the old proxy may get another port, because its own is in 
   // Bound and not listening: no client may reach it. The port can be in TIME-WAIT for a minute.
   const script = `import pathlib, socket, time
 taken = socket.socket()
-while True:
+for attempt in range(600):
     try:
         taken.bind(('${MACHINE_ADDRESS}', ${OLD_PORT}))
         break
     except OSError:
         time.sleep(0.2)
+else:
+    raise SystemExit('the port is still in use after 120 s')
 pathlib.Path('/run/port-taken').touch()
 time.sleep(3600)
 `;
