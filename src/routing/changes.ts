@@ -6,7 +6,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Whether two values of plain data have equal content. A field that is undefined equals one that is absent. Equal references need no
- * comparison: most parts of a state stay the same objects from turn to turn.
+ * comparison: most parts of a state stay the same objects from turn to turn. Objects of other prototypes, such as Date, RegExp and
+ * PersistentMap, have no place in compared parts: their content is in no field, so any two of them would be equal.
  */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

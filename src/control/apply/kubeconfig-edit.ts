@@ -55,6 +55,7 @@ export function withKubeconfigEntry(text: string, target: KubeconfigTarget): Kub
     for (const name of tlsNameEdits(found, text, target.tlsServerName)) {
       const changed = edited(text, [...server, ...name]);
       const read = parsedKubeconfig(changed);
+      // Parsed YAML can have a field `__proto__`. `isEqual` of src/routing would take an empty one for an absent one.
       if (read.kind === 'parsed' && isDeepStrictEqual(read.content, wanted))
         return { kind: 'changed', text: changed };
     }
