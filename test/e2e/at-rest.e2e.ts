@@ -8,7 +8,7 @@ import { type AuditedRequest, auditedRequests, ISTHMUS_USER, isWrite } from './a
 import { UPSTREAM_USER } from './management-cluster.ts';
 import { Site } from './site.ts';
 import { Upstream, upstreamMissing } from './upstream.ts';
-import type { Workload } from './workload.ts';
+import { NAMESPACE, type Workload } from './workload.ts';
 
 const RESULTS = fileURLToPath(new URL('../../bench/results/kubernetes-at-rest.md', import.meta.url));
 const WRITE = process.env.ISTHMUS_WRITE_RESULTS === '1';
@@ -37,7 +37,9 @@ class CrowdedSite {
 
   static async start(publishers: number): Promise<CrowdedSite> {
     const site = await Site.start();
-    return new CrowdedSite(site, await site.addWorkload({ name: 'shared' }, ['net-1', 'net-2']), publishers);
+    // The certificate contains a name of every cluster: without one, no kubeconfig is written.
+    const options = { name: 'shared', names: [`*.${NAMESPACE}.svc`] };
+    return new CrowdedSite(site, await site.addWorkload(options, ['net-1', 'net-2']), publishers);
   }
 
   async growTo(count: number): Promise<void> {

@@ -17,6 +17,8 @@ export interface WorkloadOptions {
   readonly prefix?: 'qdhcp' | 'ovnmeta';
   /** A real API server; otherwise a TLS server. */
   readonly real?: boolean;
+  /** Names in the certificate besides those that Magnum's driver requests. */
+  readonly names?: readonly string[];
 }
 
 export class Workload {
@@ -29,7 +31,7 @@ export class Workload {
   #controlPlane: ControlPlane | null = null;
   #server: NetnsServer | null = null;
 
-  constructor({ name, prefix = 'qdhcp', real = false }: WorkloadOptions) {
+  constructor({ name, prefix = 'qdhcp', real = false, names = [] }: WorkloadOptions) {
     this.name = name;
     this.netns = `${prefix}-${this.networkId}`;
     this.#real = real;
@@ -41,6 +43,7 @@ export class Workload {
       `${name}.${NAMESPACE}.svc`,
       `${name}.${NAMESPACE}.svc.cluster.local`,
       TENANT_ADDRESS,
+      ...names,
     ]);
   }
 
